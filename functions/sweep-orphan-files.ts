@@ -5,12 +5,11 @@ type Context = { readonly functionName: string; readonly getRemainingTimeInMilli
 
 /** Runs daily. A sweep that does not finish before the timeout continues the next day. */
 export const handler = loggingFailures("sweep", async (_event: unknown, context: Context) => {
-  const { functionName, getRemainingTimeInMillis } = context;
   const now = new Date();
-  const swept = await sweepOrphanFiles({ now, remainingMs: getRemainingTimeInMillis });
+  const swept = await sweepOrphanFiles({ now, remainingMs: context.getRemainingTimeInMillis });
   const { days: SweptDays, files: SweptFiles, removed: OrphanFilesRemoved, finished, stopped } = swept;
   if (stopped) log.error("SWEEP_STOPPED", stopped);
   const [SweepsUnfinished, SweepsStopped] = [finished || stopped ? 0 : 1, stopped ? 1 : 0];
-  emitCounts({ SweptDays, SweptFiles, OrphanFilesRemoved, SweepsUnfinished, SweepsStopped }, now, functionName);
+  emitCounts({ SweptDays, SweptFiles, OrphanFilesRemoved, SweepsUnfinished, SweepsStopped }, now, context.functionName);
   return swept;
 });

@@ -16,9 +16,8 @@ const cleanUpMs = 4_000;
 
 const run = <T>(ms: number, work: () => Promise<T>): Promise<T> => deadlines.run({ at: performance.now() + ms }, work);
 
-/** Handles a request in a function that has `remainingMs` left. After the deadline, every call and every wait is a 503. */
-export const withDeadline = <T>(remainingMs: number, work: () => Promise<T>): Promise<T> =>
-  run(remainingMs - reserveMs, work);
+/** Handles a request in a function that has `msLeft`. After the deadline, every call and every wait is a 503. */
+export const withDeadline = <T>(msLeft: number, work: () => Promise<T>): Promise<T> => run(msLeft - reserveMs, work);
 
 /** Runs work that must follow a failed call. Within a request, it gets a short deadline of its own. */
 export const cleanUp = <T>(work: () => Promise<T>): Promise<T> =>

@@ -1,9 +1,6 @@
 import { limits } from "./limits.ts";
 
-/**
- * Every environment variable that the functions read, and what it means: `npm run tables` writes this into infra/README.md.
- * A missing or malformed one throws.
- */
+/** The environment variables of the functions: `npm run tables` writes them into infra/README.md. A missing or malformed one throws. */
 export const variables = {
   TABLE_NAME: "the table",
   BUCKET_NAME: "the bucket",

@@ -183,12 +183,11 @@ const transient = new Set([
 
 type SdkError = Error & { readonly $metadata?: { readonly httpStatusCode?: number } };
 
-const statusOf = ({ $metadata }: SdkError): number => $metadata?.httpStatusCode ?? 0;
-
 /** Whether an error that the SDK throws after its retries means that a service is unavailable, not that the call was wrong. */
 export const isUnavailable = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
-  if (transient.has(error.name) || statusOf(error) >= 500) return true;
+  const { name, $metadata }: SdkError = error;
+  if (transient.has(name) || ($metadata?.httpStatusCode ?? 0) >= 500) return true;
   // Node's network errors carry a code (ECONNREFUSED, EPIPE ...); a truncated response has a body that cannot be parsed.
   if ("code" in error && typeof error.code === "string" && /^E[A-Z]+$|^ERR_STREAM/.test(error.code)) return true;
   return "$responseBodyText" in error || (error instanceof SyntaxError && "$metadata" in error);

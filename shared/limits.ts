@@ -1,7 +1,4 @@
-/**
- * Every limit of the interface. Schemas, the middleware, OpenAPI and the table in docs/limits.md read them from here.
- * Lengths are in Unicode code points, sizes in bytes.
- */
+/** Every limit of the interface, which code, OpenAPI and docs/limits.md read here. Lengths are in Unicode code points, sizes in bytes. */
 export const limits = {
   nameLength: 255,
   notesLength: 4_000,
@@ -35,3 +32,6 @@ export const limits = {
   labelLength: 100,
   onBehalfOfLength: 255,
 } as const;
+
+/** Lambda's, for a response as JSON, which escapes the body again: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
+export const lambdaResponseBytes = 6_291_556;

@@ -57,19 +57,19 @@ const write = (level: (typeof logLevels)[number], message: string, fields: Field
   print({ ...line, ...error, ...(trace && { xray_trace_id: trace }), ...measured });
 };
 
-const error = (message: string, fields: Fields, metrics?: Metrics): void => write("ERROR", message, fields, metrics);
+const report = (message: string, fields: Fields, metrics?: Metrics): void => write("ERROR", message, fields, metrics);
 
 export const log = {
   info: (message: string, fields: Fields, metrics?: Metrics): void => write("INFO", message, fields, metrics),
-  error,
+  error: report,
   /**
    * Logs a failure. If no caller and no unavailable service has caused it, it counts as one of the metric `Defects`, by which
    * infra/aws undoes a release. The stack's name separates the deployments of an account.
    */
-  failure: (message: string, fields: Fields, isDefect: boolean, metrics?: Metrics): void =>
-    isDefect
-      ? error(message, { ...fields, stack: env.stackName(), Defects: 1 }, { ...metrics, stack: { Defects: "Count" } })
-      : error(message, fields, metrics),
+  failure: (message: string, fields: Fields, isOwn: boolean, metrics?: Metrics): void =>
+    isOwn
+      ? report(message, { ...fields, stack: env.stackName(), Defects: 1 }, { ...metrics, stack: { Defects: "Count" } })
+      : report(message, fields, metrics),
 };
 
 /** Logs what a function that nobody waits for throws, and throws it again: whoever has invoked it tries again. */
@@ -108,5 +108,6 @@ const readableStack = (stack: string): string =>
     if (url !== import.meta.url) return place;
     const origin = bundleMap()?.findOrigin(Number(line), Number(column));
     if (!origin || !("fileName" in origin)) return place;
-    return `${origin.fileName}:${origin.lineNumber}:${origin.columnNumber}`;
+    const own = /(functions|shared)\/.+\.ts$/.exec(origin.fileName)?.[0];
+    return own ? `${own}:${origin.lineNumber}:${origin.columnNumber}` : place;
   });

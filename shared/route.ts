@@ -2,9 +2,8 @@ import type * as z from "zod/mini";
 import type { Problem } from "./errors.ts";
 
 /**
- * A row of the route table. API Gateway, the functions and their permissions on AWS, the local gateway, OpenAPI, the
- * permission checks and the tests that run for every route are derived from it. The rows are in the `routes.ts` of each
- * domain.
+ * A row of the route table, from which API Gateway, the functions and their permissions, the local gateway, OpenAPI, the permission
+ * checks and the tests of every route are derived. The rows are in the `routes.ts` of each domain.
  */
 export type Route = {
   /** The name of its function, from which infra/entry-points.ts derives its file below `functions/`. */
@@ -19,7 +18,6 @@ export type Route = {
   /** The type of the document that it accepts or returns. Differs from the resource's only for direct uploads. */
   readonly document: DocumentType;
   readonly operation: Operation;
-  /** The permission that the route itself requires. */
   readonly permission: string;
   readonly reads: Reads;
   readonly status: 200 | 201;
@@ -45,20 +43,22 @@ export type FormReads<S extends Schema = Schema> = {
 };
 /** Properties of `data` that may be sent with their current values but not changed, each with the comparison to use. */
 export type Immutable = Readonly<Record<string, (sent: unknown, current: unknown) => boolean>>;
-/** `rules`: finds problems that concern several properties, in the stored document with the sent properties applied. */
+/** `rules`: finds problems that concern several properties, in the stored ones with those applied that were sent. */
 type JsonReads<S extends Schema = Schema> = {
   readonly from: "json";
   readonly schema: S;
   readonly immutable?: Immutable;
-  readonly rules?: Rules;
+  readonly rules?: (sent: Properties, current: Properties | undefined) => readonly Problem[];
 };
-type Rules = (sent: unknown, current: Readonly<Record<string, unknown>> | undefined) => readonly Problem[];
 
-export type BodyReads<S extends Schema = Schema> = FormReads<S> | JsonReads<S>;
+/** The properties of a document's `data`. */
+export type Properties = Readonly<Record<string, unknown>>;
+
 export type Reads<S extends Schema = Schema> =
   | { readonly from: "nothing"; readonly schema: S }
   | QueryReads<S>
-  | BodyReads<S>;
+  | FormReads<S>
+  | JsonReads<S>;
 
 /** What a row must state. Everything else follows from its operation and its parent. */
 export type Row<O extends Operation, R extends Reads> = Pick<Route, "grants"> & {

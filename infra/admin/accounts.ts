@@ -19,7 +19,6 @@ const accountDetails = ({ id, name, ancestors, features, switch_count }: Account
   parent: ancestors.at(-1) ?? null,
 });
 
-/** A table has the names of the parents, too. */
 const rowsOf = (accounts: readonly Counted[]) => {
   const names = new Map(accounts.map(({ id, name }) => [id, name]));
   return accounts.map((one) => {

@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
+import { STS } from "@aws-sdk/client-sts";
 import type { Command } from "commander";
 import { ApiError } from "../../shared/errors.ts";
 import type { Origin } from "../../shared/history/record.ts";
+import { mapped } from "../../shared/schema/fields.ts";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/file.ts";
 import { CommandError, messageOf } from "./command-errors.ts";
@@ -14,7 +15,7 @@ import { add } from "./usage.ts";
 /** The ARN of this process's principal on AWS, or `local` for a local stack or an emulator. */
 const principal = async (): Promise<string> => {
   if (process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL) return "local";
-  const { Arn } = await new STSClient({ maxAttempts: 2 }).send(new GetCallerIdentityCommand());
+  const { Arn } = await new STS({ maxAttempts: 2 }).getCallerIdentity({});
   return Arn ?? "unknown";
 };
 
@@ -56,7 +57,7 @@ export const create = async (section: SectionName, entry: object) => {
 /** Changes one item, which exists, through `apply`. Returns the earlier values of what changed. */
 export const change = async (section: SectionName, id: string, entry: object) => {
   const { changes = {} } = await applyOne(section, { id, ...entry }, (name, detail) => `The ${name} ${detail}.`);
-  return Object.fromEntries(Object.entries(changes).map(([name, { from }]) => [name, from]));
+  return mapped(changes, ({ from }) => from);
 };
 
 const help = `
@@ -74,7 +75,7 @@ export const addApplyCommand = (program: Command): void => {
     .option("--dry-run", "print what would be done, and write nothing", false)
     .addHelpText("after", help)
     .action(async (file: string, { dryRun }: { dryRun: boolean }) => {
-      const document = parseJson(file, await readInput(file));
+      const document = await readDocument(file);
       const origin = await operatorOrigin();
       const applying = () => apply(document, origin, { dryRun }).catch(printPartly);
       const applied = await withProgress(applying, "Applying …");
@@ -95,20 +96,15 @@ const printPartly = (error: unknown): never => {
   throw error;
 };
 
-const readInput = async (file: string): Promise<string> => {
-  if (file === "-") return text(process.stdin);
-  return readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    const advice = "pass an existing file, or - for standard input.";
-    if (error.code === "ENOENT") throw new CommandError(`There is no file ${file}: ${advice}`);
-    if (error.code === "EISDIR") throw new CommandError(`${file} is a directory: ${advice}`);
-    throw error;
-  });
-};
-
-const parseJson = (file: string, content: string): unknown => {
+const readDocument = async (file: string): Promise<unknown> => {
   try {
-    return JSON.parse(content);
+    return JSON.parse(file === "-" ? await text(process.stdin) : await readFile(file, "utf8"));
   } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const advice = "pass an existing file, or - for standard input.";
+    if (code === "ENOENT") throw new CommandError(`There is no file ${file}: ${advice}`);
+    if (code === "EISDIR") throw new CommandError(`${file} is a directory: ${advice}`);
+    if (!(error instanceof SyntaxError)) throw error;
     throw new CommandError(`${file === "-" ? "Standard input" : file} is not JSON: ${messageOf(error)}`);
   }
 };

@@ -2,7 +2,7 @@ import { isValid } from "ulid";
 import { fileDay, fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
 import { allFiles, type StoredFile } from "../../shared/attachments/files.ts";
 import type { sweptDays } from "../../shared/attachments/sweep.ts";
-import { keys, type ParentRef, parentIn } from "../../shared/table/keys.ts";
+import { keys, parentIn } from "../../shared/table/keys.ts";
 import { get, getMany } from "../../shared/table/read.ts";
 import {
   addCount,
@@ -26,10 +26,17 @@ export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string
   if (pk === sk) addCount(sums, pk, Number(item.attachment_count));
   const at = keyText(item);
   const [kind, id = ""] = sk.split("#");
-  if (kind === "UNFINISHED_DELETE") yield unfinishedDelete(at, parent, id);
+  if (kind === "UNFINISHED_DELETE")
+    yield checkOf("a deleted attachment has no metadata", at, keys.attachment(parent, id), (attachment) => {
+      return attachment === undefined || "its attachment is still there";
+    });
   if (kind === "REFERENCE") {
-    toggleLink(sums, pk, id, item.attachment);
-    if (suspects.has(pk)) yield ownerCheck(at, parent, String(item.attachment), id);
+    const { attachment } = item;
+    toggleLink(sums, pk, id, attachment);
+    if (suspects.has(pk))
+      yield checkOf("a reference has its owner", at, keys.attachment(parent, String(attachment)), (owner) => {
+        return owner?.reference_id === id || `${attachment} does not have ${id}`;
+      });
   }
   if (kind !== "ATTACHMENT") return;
   addCount(sums, pk, -1);
@@ -41,28 +48,16 @@ export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string
   if (suspects.has(day)) yield () => missingFile(at, file);
   if (typeof reference_id !== "string") return;
   toggleLink(sums, pk, reference_id, id);
-  if (suspects.has(pk)) yield referenceCheck(at, parent, id, reference_id);
+  if (suspects.has(pk))
+    yield checkOf("a reference_id has its item", at, keys.reference(parent, reference_id), (reference) => {
+      return reference?.attachment === id || `${reference_id} is not this attachment's`;
+    });
 }
 
 const missingFile = async (at: string, file: string): Promise<Finding[]> => {
   const [found] = await Array.fromAsync(allFiles(file));
   return found?.key === file ? [] : [violation("metadata has its file", at, `there is no file ${file}`)];
 };
-
-const referenceCheck = (at: string, parent: ParentRef, id: string, uuid: string) =>
-  checkOf("a reference_id has its item", at, keys.reference(parent, uuid), (reference) => {
-    return reference?.attachment === id || `${uuid} is not this attachment's`;
-  });
-
-const ownerCheck = (at: string, parent: ParentRef, id: string, uuid: string) =>
-  checkOf("a reference has its owner", at, keys.attachment(parent, id), (owner) => {
-    return owner?.reference_id === uuid || `${id} does not have ${uuid}`;
-  });
-
-const unfinishedDelete = (at: string, parent: ParentRef, id: string) =>
-  checkOf("a deleted attachment has no metadata", at, keys.attachment(parent, id), (attachment) => {
-    return attachment === undefined || "its attachment is still there";
-  });
 
 export type Sweeps = { readonly now: Date; readonly swept: Awaited<ReturnType<typeof sweptDays>> };
 

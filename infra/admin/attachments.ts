@@ -1,10 +1,19 @@
+import { open, rename, rm, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import type { Attachment } from "../../shared/attachments/attachment-schema.ts";
 import { allAttachments } from "../../shared/attachments/attachments.ts";
-import { download } from "./download.ts";
+import { fileKey } from "../../shared/attachments/file-keys.ts";
+import { openFile } from "../../shared/attachments/files.ts";
+import { FileError, verified } from "../../shared/checkout/carrier-form.ts";
+import { recordOf } from "../../shared/history/record.ts";
+import { transact } from "../../shared/table/write.ts";
+import { operatorOrigin } from "./apply-command.ts";
+import { CommandError } from "./command-errors.ts";
 import { findAttachment, findParents } from "./find.ts";
 import { printRecord, printRows } from "./output.ts";
-import { withProgress } from "./progress.ts";
+import { formatCount, withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
 const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) => ({
@@ -15,6 +24,43 @@ const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) 
   bytes,
   inserted_at,
 });
+
+type Options = { readonly to?: string; readonly force: boolean };
+
+const isDirectory = async (path: string) => (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+
+/** Callers choose the names of files, so a name may be a path. */
+const fileName = (filename: string, id: string) =>
+  basename(filename.replaceAll(/[\\\p{Cc}]/gu, "_")).replace(/^\.*$/, id);
+
+/** `attachment download`: records the event, then writes the file beside its place and moves it there once it is verified. */
+const download = async (parentId: string, id: string, { to = ".", force }: Options): Promise<void> => {
+  const { parent, account, attachment } = await findAttachment(parentId, id);
+  const { bytes, sha256, filename, version } = attachment;
+  const path = (await isDirectory(to)) ? join(to, fileName(filename, id)) : to;
+  if (!force && (await stat(path).catch(() => undefined)))
+    throw new CommandError(`${path} exists: choose another path with --to, or replace it with --force.`);
+  const resource = { type: "attachment", id, version };
+  const event = recordOf({ type: "attachment.downloaded", account, resource, parent }, await operatorOrigin());
+  const openRecorded = async () => {
+    const file = await openFile(fileKey(parent, id));
+    if (file) await transact({ event });
+    return file;
+  };
+  const part = `${path}.${process.pid}.part`;
+  const created = await open(part, "wx", 0o600).catch((error: Error) => {
+    throw new CommandError(`The file cannot be written (${error.message}): choose another path with --to.`);
+  });
+  try {
+    const writing = () => pipeline(verified({ bytes, sha256 }, openRecorded), created.createWriteStream());
+    await withProgress(writing, `Downloading ${formatCount(bytes)} bytes …`);
+    await rename(part, path);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error instanceof FileError ? new CommandError(`The attachment ${id}: ${error.message}.`) : error;
+  }
+  printRecord({ id, path, bytes, sha256 });
+};
 
 export const addAttachmentCommands = (attachment: Command): void => {
   add(attachment, "list <request|order>", "list the attachments of a request or an order").action(

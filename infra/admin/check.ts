@@ -1,8 +1,103 @@
 import type { Command } from "commander";
-import type { Finding } from "./finding.ts";
-import { checkInvariants, maxFindings } from "./invariants.ts";
+import { allFiles } from "../../shared/attachments/files.ts";
+import { sweptDays } from "../../shared/attachments/sweep.ts";
+import { keys } from "../../shared/table/keys.ts";
+import { getMany, scan } from "../../shared/table/read.ts";
+import { attachmentChecks, type Sweeps, storedFileChecks, wrongAttachmentCount } from "./attachment-invariants.ts";
+import { type Check, type Finding, keyText, type StoredItem, type Sums, violation } from "./finding.ts";
 import { format, printRows } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
+import { switchChecks } from "./switch-invariants.ts";
+
+/** Checks that the items agree with each other and with the files. Each is compared with the few that belong to it, and then dropped. */
+
+type Progress = { items: number; files: number };
+
+/** `suspects` are the partitions and days whose links did not add up in an earlier read. */
+type Read = Sweeps & { readonly progress: Progress; readonly suspects: ReadonlySet<string> };
+
+/** Yields the checks of all items and files, and at last those of what does not add up. */
+async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): AsyncGenerator<Check> {
+  // The items first, because a file is stored before its metadata.
+  for await (const stored of scan()) {
+    const item = { ...stored, pk: String(stored.pk), sk: String(stored.sk) };
+    progress.items += 1;
+    yield* attachmentChecks(item, suspects, sums);
+    yield* checkoutChecks(item);
+    yield* switchChecks(item, sums);
+  }
+  for await (const file of allFiles()) {
+    progress.files += 1;
+    yield* storedFileChecks(file, suspects, sums, sweeps);
+  }
+  for (const [pk, difference] of sums.counts) yield () => wrongCount(pk, difference);
+}
+
+/** Only a notice, because the functions of version 1.0 neither write entries of open checkouts nor remove them. */
+function* checkoutChecks(item: StoredItem): Generator<Check> {
+  const [, order] = /^(?:ORDER#(?=\w+ CHECKOUT$)|OPEN_CHECKOUTS ORDER#)(\w+)/.exec(keyText(item)) ?? [];
+  if (order === undefined) return;
+  yield async () => {
+    const [run, entry, stored] = await getMany([keys.checkout(order), keys.openCheckout(order), keys.order(order)]);
+    const isOpen = run !== undefined && run.status !== "SUCCEEDED" && stored?.state !== "CHECKED_OUT";
+    if (isOpen === (entry !== undefined)) return [];
+    const detail = "`order list --failed` does not find it: start it again";
+    return [{ level: "notice", rule: "an open checkout has its entry", at: keyText(keys.checkout(order)), detail }];
+  };
+}
+
+const wrongCount = async (pk: string, difference: number): Promise<Finding[]> => {
+  if (!pk.startsWith("ACCOUNT#")) return wrongAttachmentCount(pk, difference);
+  return [violation("switch_count is exact", pk, `it differs by ${difference} from the switches that are stored`)];
+};
+
+const batchSize = 100;
+
+async function* judgeAll(checks: AsyncIterable<Check>): AsyncGenerator<Finding> {
+  let batch: Check[] = [];
+  for await (const check of checks) {
+    batch.push(check);
+    if (batch.length < batchSize) continue;
+    yield* await judge(batch);
+    batch = [];
+  }
+  yield* await judge(batch);
+}
+
+const judge = async (batch: readonly Check[]): Promise<Finding[]> =>
+  (await Promise.all(batch.map((check) => check()))).flat();
+
+/** More findings than these are not collected: the first ones show what is wrong. */
+const maxFindings = 1_000;
+
+const nameOf = ({ rule, at }: Finding) => `${rule} ${at}`;
+
+/** Reads everything once. Returns what is wrong, by rule and place, and the partitions and days to read closely. */
+const readAll = async (read: Read) => {
+  const found = new Map<string, Finding>();
+  const sums: Sums = { counts: new Map(), links: new Map() };
+  for await (const finding of judgeAll(allChecks(read, sums))) {
+    found.set(nameOf(finding), finding);
+    if (found.size === maxFindings) return { found, suspects: read.suspects };
+  }
+  return { found, suspects: new Set(sums.links.keys().take(maxFindings)) };
+};
+
+/**
+ * Returns what is wrong, at most `maxFindings`. Requests may write at the same time, so one read can catch a change halfway.
+ * If the first read finds anything, two more read it closely, and only findings that both have are returned.
+ */
+export const checkInvariants = async (now: Date, progress: Progress = { items: 0, files: 0 }): Promise<Finding[]> => {
+  const read = { now, swept: await sweptDays(), progress };
+  const first = await readAll({ ...read, suspects: new Set() });
+  if (first.found.size === 0 && first.suspects.size === 0) return [];
+  const { found } = await readAll({ ...read, suspects: first.suspects });
+  const latest = found.size > 0 ? (await readAll({ ...read, suspects: first.suspects })).found : found;
+  return [...found]
+    .filter(([name]) => latest.has(name))
+    .map(([, finding]) => finding)
+    .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+};
 
 /** Reads the whole table and bucket, and returns what is not consistent. The exit code is 1 if there are violations. */
 export const findProblems = async (): Promise<Finding[]> => {

@@ -1,6 +1,6 @@
-import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { ListObjectsV2Command, S3Client } from "@aws-sdk/client-s3";
-import { DescribeExecutionCommand, ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
+import { DynamoDB } from "@aws-sdk/client-dynamodb";
+import { S3 } from "@aws-sdk/client-s3";
+import { SFN } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import { clientSettings } from "../../shared/deadline.ts";
@@ -45,45 +45,45 @@ const runCheck = async (check: string, find: Find, remedy = generalRemedy): Prom
 const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
 
 const checkCredentials = async () => {
-  const { accessKeyId } = await new DynamoDBClient(clientConfig).config.credentials();
+  const { accessKeyId } = await new DynamoDB(clientConfig).config.credentials();
   return `access key ${accessKeyId.slice(0, 4)}…`;
 };
 
 const describeTable = async () =>
-  (await new DynamoDBClient(clientConfig).send(new DescribeTableCommand({ TableName: env.tableName() }))).Table;
+  (await new DynamoDB(clientConfig).describeTable({ TableName: env.tableName() })).Table ?? {};
 
 const checkTable = async () => {
-  const { KeySchema = [], TableStatus = "status unknown" } = (await describeTable()) ?? {};
+  const { KeySchema = [], TableStatus = "status unknown" } = await describeTable();
   const schema = KeySchema.map(({ AttributeName, KeyType }) => `${AttributeName} ${KeyType}`).join(", ");
   if (schema !== "pk HASH, sk RANGE") throw new Error(`its key schema is ${schema}`);
   return `${env.tableName()}, ${TableStatus.toLowerCase()}`;
 };
 
 const checkTtl = async () => {
-  const command = new DescribeTimeToLiveCommand({ TableName: env.tableName() });
-  const { TimeToLiveDescription: ttl } = await new DynamoDBClient(clientConfig).send(command);
+  const TableName = env.tableName();
+  const { TimeToLiveDescription: ttl } = await new DynamoDB(clientConfig).describeTimeToLive({ TableName });
   if (ttl?.AttributeName !== "expires_at") throw new Error("it is not enabled on expires_at");
   return `on expires_at, ${ttl.TimeToLiveStatus?.toLowerCase()}`;
 };
 
 const checkStream = async () => {
-  const { StreamSpecification, LatestStreamLabel = "enabled" } = (await describeTable()) ?? {};
+  const { StreamSpecification, LatestStreamLabel = "enabled" } = await describeTable();
   if (StreamSpecification?.StreamViewType !== "NEW_IMAGE") throw new Error("it has none with new images");
   return `${LatestStreamLabel}, new images`;
 };
 
 const checkBucket = async () => {
-  const client = new S3Client({ ...clientConfig, forcePathStyle: env.hasS3Endpoint() });
-  await client.send(new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: filePrefix, MaxKeys: 1 }));
+  const s3 = new S3({ ...clientConfig, forcePathStyle: env.hasS3Endpoint() });
+  await s3.listObjectsV2({ Bucket: env.bucketName(), Prefix: filePrefix, MaxKeys: 1 });
   return env.bucketName();
 };
 
 const checkWorkflow = async () => {
   const stateMachineArn = env.stateMachineArn();
-  const client = new SFNClient(clientConfig);
-  const { executions = [] } = await client.send(new ListExecutionsCommand({ stateMachineArn, maxResults: 100 }));
+  const sfn = new SFN(clientConfig);
+  const { executions = [] } = await sfn.listExecutions({ stateMachineArn, maxResults: 100 });
   for (const { name, status, executionArn, startDate, stopDate } of executions) {
-    const { error } = status === "FAILED" ? await client.send(new DescribeExecutionCommand({ executionArn })) : {};
+    const { error } = status === "FAILED" ? await sfn.describeExecution({ executionArn }) : {};
     // A start beside a running one is not the failure of a checkout.
     if (error === "AlreadyRunning") continue;
     const when = stopDate ? `ended at ${stopDate.toISOString()}` : `started at ${startDate?.toISOString()}`;
@@ -111,7 +111,7 @@ const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
   const found: Diagnosis[] = [
     { check: "node", status: "ok", found: node, remedy: null },
     target,
-    await runCheck("region", () => new DynamoDBClient(clientConfig).config.region()),
+    await runCheck("region", () => new DynamoDB(clientConfig).config.region()),
     await runCheck("credentials", checkCredentials),
   ];
   for (const check of checksOfTarget)

@@ -34,10 +34,7 @@ export const checkOf =
     return detail === true ? [] : [violation(rule, at, detail)];
   };
 
-/**
- * What a whole read must add up to. The sums take the same memory for any number of items: DynamoDB scans one partition after
- * the other, and what adds up is dropped.
- */
+/** What a whole read must add up to, in little memory: DynamoDB scans one partition after the other, and what adds up is dropped. */
 export type Sums = {
   /** By partition: what its count says, less the items that it counts. */
   readonly counts: Map<string, number>;

@@ -5,11 +5,11 @@ import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { create } from "./apply-command.ts";
 import { checkOut, checkOutFailed, failedOrders } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
-import { ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
+import { findOrder, ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { settle } from "./settle.ts";
-import { showOrder } from "./show-order.ts";
+import { showOrder, showRequest } from "./show-order.ts";
 import { readActualRun } from "./start-checkout.ts";
 import { add, parseEventText } from "./usage.ts";
 
@@ -79,4 +79,22 @@ is missing.`,
     .requiredOption("--because <text>", "who at the carrier has said so, for the history", parseEventText)
     .addHelpText("after", '\nExample: npm run admin -- order settle 01J… --open --because "Their support, ticket 4711"')
     .action(settleAs);
+};
+
+export const addRequestCommands = (request: Command): void => {
+  add(request, "create", "create a request within an order")
+    .requiredOption("--order <id>", "the order", parseId)
+    .requiredOption("--type <type>", "ADD_MESSAGING_NUMBERS, or any other type")
+    .option("--account <id>", "the account that owns it: the order's account (the default) or one below it", parseId)
+    .action(async ({ order, type, account }: { order: string; type: string; account?: string }) =>
+      printRecord(await create("requests", { order, type, ...(account && { account }) })),
+    );
+  add(request, "list", "list the requests of an order")
+    .requiredOption("--order <id>", "the order", parseId)
+    .action(async ({ order }: { order: string }) =>
+      printOwned(await Array.fromAsync(requestsOfOrder((await findOrder(order)).id))),
+    );
+  add(request, "show <id>", "show a request, its attachments, and what has been forwarded to the carrier").action(
+    (id: string) => showRequest(id),
+  );
 };

@@ -56,7 +56,7 @@ export const table = (rows: readonly Row[], { width = terminalWidth(), whole = f
   if (!first) return "Nothing found.";
   const names = Object.keys(first);
   const cells = [names, ...rows.map((row) => names.map((name) => cell(row[name])))];
-  const natural = names.map((_, column) => Math.max(...cells.map((line) => stringWidth(line[column] ?? ""))));
+  const natural = names.map((_, column) => Math.max(...cells.map((texts) => stringWidth(texts[column] ?? ""))));
   const widths = fitColumns(natural, width, whole);
   if (!widths) return rows.map((row) => block(withoutEmpty(row), width)).join("\n\n");
   const line = (texts: readonly string[]) =>

@@ -1,20 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  ContinuousBackupsUnavailableException,
-  DescribeContinuousBackupsCommand,
-  DescribeTableCommand,
-  DescribeTimeToLiveCommand,
-  DynamoDBClient,
-  ListTagsOfResourceCommand,
-  ResourceNotFoundException,
-  RestoreTableToPointInTimeCommand,
-  type TableDescription,
-  TagResourceCommand,
-  UpdateContinuousBackupsCommand,
-  UpdateTableCommand,
-  type UpdateTableCommandInput,
-  UpdateTimeToLiveCommand,
-} from "@aws-sdk/client-dynamodb";
+import { ContinuousBackupsUnavailableException, DynamoDB, ResourceNotFoundException } from "@aws-sdk/client-dynamodb";
 import { type Command, InvalidArgumentError } from "commander";
 import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
@@ -25,18 +10,18 @@ import { withProgress } from "./progress.ts";
 
 /** "Restore" in infra/runbook.md. Each step looks first at what is done, so a command that is repeated continues. */
 
-const client = new DynamoDBClient(clientSettings(10_000));
+const client = new DynamoDB(clientSettings(10_000));
 
-const describe = async (TableName: string): Promise<TableDescription | undefined> => {
+const describe = async (TableName: string) => {
   try {
-    return (await client.send(new DescribeTableCommand({ TableName }))).Table;
+    return (await client.describeTable({ TableName })).Table;
   } catch (error) {
     if (error instanceof ResourceNotFoundException) return undefined;
     throw error;
   }
 };
 
-const existing = async (name: string): Promise<TableDescription> => {
+const existing = async (name: string) => {
   const table = await describe(name);
   if (!table) throw new CommandError(`There is no table ${name} in this account and region.`);
   return table;
@@ -55,7 +40,7 @@ const waitFor = async <T>(what: string, pollSeconds: number, ask: () => Promise<
   throw new CommandError(`${what} has not ended in ${longestHours} hours. Repeat the command to go on waiting.`);
 };
 
-const active = (name: string, pollSeconds: number): Promise<TableDescription> =>
+const active = (name: string, pollSeconds: number) =>
   waitFor(`The change of ${name}`, pollSeconds, async () => {
     // A table that was only just requested may not be known yet.
     const table = await describe(name);
@@ -70,8 +55,7 @@ const startRestore = async (source: string, target: string, to: Date): Promise<v
   const { TableArn } = await existing(source);
   const found = await describe(target);
   if (!found) {
-    const restored = { SourceTableName: source, TargetTableName: target, RestoreDateTime: to };
-    await client.send(new RestoreTableToPointInTimeCommand(restored));
+    await client.restoreTableToPointInTime({ SourceTableName: source, TargetTableName: target, RestoreDateTime: to });
     return;
   }
   const { SourceTableArn, RestoreDateTime } = found.RestoreSummary ?? {};
@@ -82,37 +66,32 @@ const startRestore = async (source: string, target: string, to: Date): Promise<v
 };
 
 /** Sets what a restored table lacks. DynamoDB refuses an UpdateTable while another one is under way. */
-const configure = async (source: string, table: TableDescription, pollSeconds: number): Promise<void> => {
-  const { TableName = "", TableArn } = table;
-  const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName }));
+const configure = async (source: string, TableName: string, pollSeconds: number): Promise<void> => {
+  const { TableArn, DeletionProtectionEnabled, StreamSpecification } = await active(TableName, pollSeconds);
+  const { TimeToLiveDescription } = await client.describeTimeToLive({ TableName });
   const TimeToLiveSpecification = { Enabled: true, AttributeName: "expires_at" };
   if (!TimeToLiveDescription?.TimeToLiveStatus?.startsWith("ENABL"))
-    await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }));
+    await client.updateTimeToLive({ TableName, TimeToLiveSpecification });
   await waitFor("Turning on point-in-time recovery", pollSeconds, () => enablePointInTimeRecovery(TableName));
-  if (!table.DeletionProtectionEnabled) await update({ TableName, DeletionProtectionEnabled: true }, pollSeconds);
-  if (!table.StreamSpecification?.StreamEnabled)
-    await update({ TableName, StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_IMAGE" } }, pollSeconds);
+  if (!DeletionProtectionEnabled) await client.updateTable({ TableName, DeletionProtectionEnabled: true });
+  await active(TableName, pollSeconds);
+  const stream = { StreamEnabled: true, StreamViewType: "NEW_IMAGE" } as const;
+  if (!StreamSpecification?.StreamEnabled) await client.updateTable({ TableName, StreamSpecification: stream });
+  await active(TableName, pollSeconds);
   const { TableArn: ResourceArn } = await existing(source);
-  const { Tags = [] } = await client.send(new ListTagsOfResourceCommand({ ResourceArn }));
+  const { Tags = [] } = await client.listTagsOfResource({ ResourceArn });
   // AWS sets the tags that begin with aws: by itself, and refuses them.
   const own = Tags.filter(({ Key }) => !Key?.startsWith("aws:"));
-  if (own.length > 0) await client.send(new TagResourceCommand({ ResourceArn: TableArn, Tags: own }));
-};
-
-const update = async (input: UpdateTableCommandInput, pollSeconds: number) => {
-  await client.send(new UpdateTableCommand(input));
-  await active(input.TableName ?? "", pollSeconds);
+  if (own.length > 0) await client.tagResource({ ResourceArn: TableArn, Tags: own });
 };
 
 /** Returns undefined while the table is too new for it. */
 const enablePointInTimeRecovery = async (TableName: string): Promise<true | undefined> => {
-  const { ContinuousBackupsDescription: backups } = await client.send(
-    new DescribeContinuousBackupsCommand({ TableName }),
-  );
+  const { ContinuousBackupsDescription: backups } = await client.describeContinuousBackups({ TableName });
   if (backups?.PointInTimeRecoveryDescription?.PointInTimeRecoveryStatus === "ENABLED") return true;
   const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
   try {
-    await client.send(new UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification }));
+    await client.updateContinuousBackups({ TableName, PointInTimeRecoverySpecification });
     return true;
   } catch (error) {
     if (error instanceof ContinuousBackupsUnavailableException) return undefined;
@@ -139,8 +118,8 @@ const restore = async ({ to, as, poll }: { to?: Date; as?: string; poll: number 
   if (target === source) throw new UsageError("--as names the table that is in service.");
   if (to) await startRestore(source, target, to);
   else await existing(target);
-  const began = await withProgress(() => active(target, poll), `Restoring ${target} …`);
-  await withProgress(() => configure(source, began, poll), `Changing the settings of ${target} …`);
+  await withProgress(() => active(target, poll), `Restoring ${target} …`);
+  await withProgress(() => configure(source, target, poll), `Changing the settings of ${target} …`);
   process.env.TABLE_NAME = target;
   const findings = await findProblems();
   const settings = { restoredTable: target };

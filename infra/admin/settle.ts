@@ -34,10 +34,7 @@ const doubtedRun = async (order: string, outcome: Outcome, now: Date) => {
   return last;
 };
 
-/**
- * `order settle`: ends a doubt whether the carrier has checked an order's cart out, as an operator has found out. The condition on
- * the run fails if another one has started meanwhile.
- */
+/** `order settle`: ends a doubt about an order's cart, as an operator has found out. Fails if another run has started meanwhile. */
 export const settle = async (given: string, outcome: Outcome, because: string): Promise<void> => {
   const { id, account } = await findOrder(given);
   const origin = await operatorOrigin();

@@ -8,7 +8,6 @@ import { readActualRun } from "./start-checkout.ts";
 const counted = (count: number, what: string) =>
   `${formatCount(count)} ${count === 1 ? "attachment that was" : "attachments that were"} ${what} too late`;
 
-/** For people, in words. */
 export const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderReport["left_behind"]>) => ({
   ...(not_forwarded > 0 && { "the carrier lacks": counted(not_forwarded, "added or changed") }),
   ...(not_withdrawn > 0 && { "the carrier still has": counted(not_withdrawn, "deleted") }),

@@ -1,11 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  DescribeExecutionCommand,
-  ExecutionAlreadyExists,
-  ExecutionDoesNotExist,
-  SFNClient,
-  StartExecutionCommand,
-} from "@aws-sdk/client-sfn";
+import { ExecutionAlreadyExists, ExecutionDoesNotExist, SFN } from "@aws-sdk/client-sfn";
 import { isActive, isOpen, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import { env } from "../../shared/env.ts";
@@ -14,15 +8,14 @@ import { env } from "../../shared/env.ts";
 
 const executionArn = (name: string) => `${env.stateMachineArn().replace(":stateMachine:", ":execution:")}:${name}`;
 
-const describe = async (client: SFNClient, name: string) =>
-  client.send(new DescribeExecutionCommand({ executionArn: executionArn(name) })).catch((error: unknown) => {
+const describe = (name: string, client = new SFN()) =>
+  client.describeExecution({ executionArn: executionArn(name) }).catch((error: unknown) => {
     if (error instanceof ExecutionDoesNotExist) return undefined;
     throw error;
   });
 
 /** Whether the execution of a run is in progress. One that is not known has ended long ago, or with its local stack. */
-const isExecuting = async (run: string, client = new SFNClient()): Promise<boolean> =>
-  (await describe(client, run))?.status === "RUNNING";
+const isExecuting = async (run: string): Promise<boolean> => (await describe(run))?.status === "RUNNING";
 
 /** An order's last run as it is. One that is open although its execution has ended has crashed: nobody has noticed yet. */
 export const readActualRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
@@ -33,31 +26,27 @@ export const readActualRun = async (orderId: string): Promise<CheckoutRun | unde
 };
 
 /** An order's last run. One that has the order's lock although its execution has ended has crashed, and is marked so. */
-export const lastRun = async (orderId: string, client = new SFNClient()): Promise<CheckoutRun | undefined> => {
+export const lastRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
   const last = await readRun(orderId);
-  if (!last || !isActive(last, new Date()) || (await isExecuting(last.run, client))) return last;
+  if (!last || !isActive(last, new Date()) || (await isExecuting(last.run))) return last;
   await markCrashed(orderId, last, new Date());
   return readRun(orderId);
 };
 
-/**
- * Starts an order's checkout and returns the name of its run, or that of a run in progress. The new run takes over from one that
- * has crashed.
- */
+/** Starts an order's checkout, and takes over from a run that has crashed. Returns the name of the run, or of the one in progress. */
 export const startCheckout = async (orderId: string): Promise<string> => {
-  const client = new SFNClient();
-  const last = await lastRun(orderId, client);
+  const last = await lastRun(orderId);
   if (last && isActive(last, new Date())) return last.run;
   const input = JSON.stringify({ order_id: orderId });
   for (let attempt = (last?.attempt ?? 0) + 1; ; attempt += 1) {
     // Derived from the order and the number of its run, so that two simultaneous starts are one execution.
     const name = `checkout-${orderId}-${attempt}`;
-    const command = new StartExecutionCommand({ stateMachineArn: env.stateMachineArn(), name, input });
-    const started = await client.send(command).catch((error: unknown) => {
+    const execution = { stateMachineArn: env.stateMachineArn(), name, input };
+    const started = await new SFN().startExecution(execution).catch((error: unknown) => {
       if (!(error instanceof ExecutionAlreadyExists)) throw error;
     });
     // A name is already used if an earlier run ended before it could store anything.
-    if (started || (await isExecuting(name, client))) return name;
+    if (started || (await isExecuting(name))) return name;
   }
 };
 
@@ -68,8 +57,8 @@ export type CheckoutEnd = {
 };
 
 /** Undefined while the run is in progress, or while another is that was faster. */
-const endOf = async (client: SFNClient, orderId: string, run: string): Promise<CheckoutEnd | undefined> => {
-  const execution = await describe(client, run);
+const endOf = async (client: SFN, orderId: string, run: string): Promise<CheckoutEnd | undefined> => {
+  const execution = await describe(run, client);
   if (!execution) return { run, status: "FAILED", reason: "There is no such run." };
   const { status, cause, error } = execution;
   if (status === "RUNNING") return undefined;
@@ -86,7 +75,7 @@ export const waitForCheckout = async (
   pollMs: number,
   onPoll = async (): Promise<void> => {},
 ): Promise<CheckoutEnd> => {
-  const client = new SFNClient();
+  const client = new SFN();
   for (;;) {
     const started = Date.now();
     const end = await endOf(client, orderId, run);

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { mapped } from "../../shared/schema/fields.ts";
 import { readSwitch, readSwitches, SwitchEntry } from "../../shared/switches/read.ts";
 import type { Switch } from "../../shared/switches/switch-schema.ts";
 import { collections } from "../../shared/table/keys.ts";
@@ -8,16 +9,9 @@ import { printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
-const findSwitch = finder("switch", readSwitch, "`switch list` lists the switches of an account");
-
 /** Operators can see whether a secret is set, but not the secret. Its name ends with `_secret`. */
-const withoutSecrets = (settings: object) =>
-  Object.fromEntries(
-    Object.entries(settings).map(([name, value]) => [
-      name,
-      name.endsWith("_secret") && value !== null ? "(set)" : value,
-    ]),
-  );
+const withoutSecrets = (settings: Switch) =>
+  mapped<unknown, unknown>(settings, (value, name) => (name.endsWith("_secret") && value !== null ? "(set)" : value));
 
 /** Yields the switches of an account and of all accounts below it or, without one, of every account. */
 async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> {
@@ -28,8 +22,8 @@ async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> 
   }
 }
 
-const list = async ({ account }: { account?: string }) => {
-  const switches = await withProgress(() => Array.fromAsync(switchesOf(account)), "Reading the switches …");
+const list = async ({ account: of }: { account?: string }) => {
+  const switches = await withProgress(() => Array.fromAsync(switchesOf(of)), "Reading the switches …");
   await printOwned(
     switches.map(({ id, name, account, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
       id,
@@ -47,7 +41,7 @@ export const addSwitchCommands = (group: Command): void => {
     .option("--account <id>", "only those of this account and the accounts below it", parseId)
     .action(list);
   add(group, "show <id>", "show a switch; its secrets are not printed").action(async (id: string) => {
-    const found = await findSwitch(id);
+    const found = await finder("switch", readSwitch, "`switch list` lists the switches of an account")(id);
     printRecord({ ...withoutSecrets(found), ...(await ownerOf(found)) });
   });
 };

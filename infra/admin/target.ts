@@ -1,14 +1,14 @@
+import type { Command } from "commander";
 import { emulatorVariables, recordedEndpoint } from "../aws/emulator.ts";
 import { runningStacks, type State } from "../local/state.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
-import { safe } from "./output.ts";
+import { format, printRecord, safe } from "./output.ts";
 
 export type TargetOptions = { readonly stack?: string; readonly port?: string };
 
 /**
- * Chooses the target: the deployed stack or the local port in an option, then the one in the environment (PATCHBAY_STACK,
- * TABLE_NAME, PORT), then the only running local stack. If that target does not exist, there is no fallback. `environment`
- * directs the AWS SDK to it.
+ * Chooses the target: that of an option, then of the environment (PATCHBAY_STACK, TABLE_NAME, PORT), then the only running local
+ * stack. There is no fallback for one that does not exist. `environment` directs the AWS SDK to it.
  */
 const chooseTarget = async ({ stack, port }: TargetOptions) => {
   if (stack && port) throw new UsageError("--stack is a deployed stack and --port a local one: choose one of them.");
@@ -28,7 +28,7 @@ export const useTarget = async (options: TargetOptions): Promise<string> => {
 };
 
 /** The local stack on the given port, or on PORT, or the only running one. */
-export const chooseLocalStack = (port = process.env.PORT || undefined): State => {
+const chooseLocalStack = (port = process.env.PORT || undefined): State => {
   const running = runningStacks();
   const [found, ...others] = running.filter((one) => !port || String(one.port) === port);
   if (found && others.length === 0) return found;
@@ -66,4 +66,42 @@ const stackTarget = async (stackName: string) => {
     description: `stack ${stackName} ${endpoint ? `at ${endpoint}` : `in ${stack.region}, account ${stack.account}`}`,
     environment: { ...emulator, TABLE_NAME: TableName, BUCKET_NAME: BucketName, STATE_MACHINE_ARN: StateMachineArn },
   };
+};
+
+/** What other systems need for the AWS SDK: see docs/systems.md. */
+const forSystems = [
+  "AWS_REGION",
+  "AWS_ACCESS_KEY_ID",
+  "AWS_SECRET_ACCESS_KEY",
+  "AWS_ENDPOINT_URL_LAMBDA",
+  "AWS_ENDPOINT_URL_SFN",
+  "APPLY_FUNCTION_NAME",
+  "ORDERING_FUNCTION_NAME",
+  "STATE_MACHINE_ARN",
+];
+
+export const addEnvCommand = (program: Command): void => {
+  program
+    .command("env")
+    .description(
+      "print the local stack's addresses, the demo's key and ids, and what the AWS SDK needs, as shell variables",
+    )
+    .addHelpText("after", '\nExample: eval "$(npm run -s admin -- env)" && curl -s $URL/openapi.json')
+    .action((_: unknown, command: Command) => {
+      const { stack, port } = command.optsWithGlobals<TargetOptions>();
+      if (stack) throw new UsageError("`env` works on local stacks only: choose one with --port.");
+      const running = chooseLocalStack(port);
+      console.error(`Target: local stack at ${running.url}`);
+      const { url, environment, demo } = running;
+      const { CARRIER_URL: CARRIER = "", EVENTS = "" } = environment;
+      const shared = Object.entries(environment).filter(([name]) => forSystems.includes(name));
+      // boto3 and version 1 of the AWS CLI read the region from AWS_DEFAULT_REGION only.
+      const region = { AWS_DEFAULT_REGION: environment.AWS_REGION ?? "" };
+      const variables = { URL: url, CARRIER, EVENTS, ...demo, ...Object.fromEntries(shared), ...region };
+      if (format.json) return printRecord(variables);
+      for (const [name, value] of Object.entries(variables)) console.log(safe(`export ${name}=${value}`));
+      // The SDK would prefer them to the credentials above, and boto3 looks for a profile without a name.
+      for (const name of ["AWS_PROFILE", "AWS_SESSION_TOKEN"])
+        if (process.env[name] !== undefined && !environment[name]) console.log(`unset ${name}`);
+    });
 };

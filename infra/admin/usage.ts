@@ -8,7 +8,6 @@ import { parseId } from "./find.ts";
 
 /** Commands, and what the CLI says of one that is used wrongly. */
 
-/** Adds a command, such as `show <id>`. */
 export const add = (group: Command, usage: string, description: string): Command => {
   const command = group.command(usage).description(description);
   for (const one of command.registeredArguments) if (/^(id|request\|order)/.test(one.name())) one.argParser(parseId);

@@ -15,11 +15,11 @@ const collect = (value: string, all: readonly string[] = []) => [...all, value];
 type Change = Readonly<Partial<Record<"add" | "remove" | "set", readonly string[]>>>;
 
 /** Tries again if someone else has changed the permissions since they were read. */
-const changePermissions = async (id: string, { add = [], remove = [], set }: Change): Promise<User> => {
+const changePermissions = async (id: string, { add: added = [], remove: removed = [], set }: Change): Promise<User> => {
   for (let user = await findUser(id); ; ) {
-    if (add.length === 0 && remove.length === 0 && !set) return user;
-    const base = [...(set ?? user.permissions), ...add];
-    const permissions = [...new Set(base)].filter((one) => !remove.includes(one)).sort();
+    if (added.length === 0 && removed.length === 0 && !set) return user;
+    const base = [...(set ?? user.permissions), ...added];
+    const permissions = [...new Set(base)].filter((one) => !removed.includes(one)).sort();
     const { permissions: before = user.permissions } = await change("users", user.id, { permissions });
     if (set || isDeepStrictEqual(before, user.permissions)) return { ...user, permissions };
     user = z.parse(User, { ...user, permissions: before });
@@ -54,8 +54,8 @@ export const addUserCommands = (user: Command): void => {
     .option("--remove <permission>", "remove a permission; can be repeated", collect)
     .option("--set <permission>", "replace all permissions; can be repeated", collect)
     .addHelpText("after", permissionsHelp)
-    .action(async (id: string, change: Change) => {
-      const { id: userId, permissions } = await changePermissions(id, change);
+    .action(async (id: string, options: Change) => {
+      const { id: userId, permissions } = await changePermissions(id, options);
       printRecord({ id: userId, permissions });
     });
   const disable = "disable a user; every key that impersonates it stops working immediately";

@@ -1,4 +1,4 @@
-import { Aws, Duration, Fn, Stack } from "aws-cdk-lib";
+import { Duration, Fn, Stack } from "aws-cdk-lib";
 import { Rule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import { PolicyDocument, Role } from "aws-cdk-lib/aws-iam";
@@ -11,7 +11,7 @@ import { failStep, type Step, steps } from "../../shared/checkout/steps.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
-import { allow, allowKey, ownService } from "./grants.ts";
+import { allow, allowKey, arnOf, ownService } from "./grants.ts";
 
 /** Creates the checkout: the workflow, which the local stack runs too, and a function for each step. */
 export const createCheckout = (scope: Construct, deployment: Deployment) => {
@@ -74,9 +74,7 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
 };
 
 const functionArn = (reference: string) =>
-  reference.startsWith("arn:")
-    ? reference
-    : `arn:${Aws.PARTITION}:lambda:${Aws.REGION}:${Aws.ACCOUNT_ID}:function:${reference}`;
+  reference.startsWith("arn:") ? reference : arnOf("lambda", `function:${reference}`);
 
 /**
  * The workflow calls aliases, so an execution that is running when a version is deployed continues with that version's steps.
@@ -124,13 +122,9 @@ const stateMachine = (scope: Construct, { settings }: Deployment, arns: readonly
 const logGroupName = ({ stackName, stackId }: Stack) =>
   `/aws/vendedlogs/states/${stackName}-${Fn.select(2, Fn.split("/", stackId))}`;
 
-export const executionsOf = ({ stateMachineName }: StateMachine) =>
-  `arn:${Aws.PARTITION}:states:${Aws.REGION}:${Aws.ACCOUNT_ID}:execution:${stateMachineName}:*`;
+export const executionsOf = ({ stateMachineName }: StateMachine) => arnOf("states", `execution:${stateMachineName}:*`);
 
-/**
- * An execution leaves its order locked if it is stopped, times out, or its failure path fails. Step Functions sends an event
- * to EventBridge whenever an execution ends, and this function releases the lock.
- */
+/** Releases the lock of an execution that was stopped, timed out, or whose failure path failed: EventBridge gets an event of each end. */
 const releaseFunction = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
   const deadLetterQueue = deployment.deadLetters;
   const handler = createFunction(scope, deployment, {

@@ -1,17 +1,13 @@
-import {
-  CloudFormationClient,
-  CloudFormationServiceException,
-  DescribeStacksCommand,
-} from "@aws-sdk/client-cloudformation";
+import { CloudFormation, CloudFormationServiceException } from "@aws-sdk/client-cloudformation";
 
 /** The region, the account and the outputs of a stack. Undefined if there is no stack of that name. */
 export const describeStack = async (stackName: string) => {
-  const client = new CloudFormationClient({
+  const client = new CloudFormation({
     maxAttempts: 2,
     requestHandler: { connectionTimeout: 2_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
   });
   try {
-    const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName: stackName }));
+    const { Stacks: [stack] = [] } = await client.describeStacks({ StackName: stackName });
     if (!stack) return undefined;
     const [, , , region = "", account = ""] = (stack.StackId ?? "").split(":");
     const outputs = (stack.Outputs ?? []).map(({ OutputKey = "", OutputValue }) => [OutputKey, OutputValue] as const);

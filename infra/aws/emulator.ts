@@ -1,7 +1,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { readJson, stateFolder, writeStateFile } from "../local/json-file.ts";
+import { readJson } from "../local/json-file.ts";
+import { stateFolder, writeStateFile } from "../local/state.ts";
 
 /** LocalStack-compatible emulators. The operators' CLI finds a stack by the endpoint recorded here. */
 

@@ -1,4 +1,4 @@
-import { Aws, Duration } from "aws-cdk-lib";
+import { Duration } from "aws-cdk-lib";
 import { EventBus } from "aws-cdk-lib/aws-events";
 import { ManagedPolicy } from "aws-cdk-lib/aws-iam";
 import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from "aws-cdk-lib/aws-lambda";
@@ -7,7 +7,7 @@ import { eventPrefix } from "../../shared/table/keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
-import { allow, allowKey } from "./grants.ts";
+import { allow, allowKey, arnOf } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 
 /** Creates the bus, and the function that puts each new event of the table on it. */
@@ -52,13 +52,14 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   return { bus, publisher, archiveArn, policy: eventPolicy(scope, settings, bus, archiveArn) };
 };
 
-const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"].map(
-  (name) => `dynamodb:${name}`,
-);
+const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
 
 /** What Lambda does in the name of the function, which itself also sends dead letters. */
 const readStream = ({ storage: { key }, deadLetters }: Deployment, stream: string) => [
-  allow(streamActions, stream),
+  allow(
+    streamActions.map((name) => `dynamodb:${name}`),
+    stream,
+  ),
   allowKey(["kms:Decrypt"], key, "dynamodb"),
   allow(["sqs:SendMessage"], deadLetters.queueArn),
 ];
@@ -72,19 +73,19 @@ const replayActions = ["events:CancelReplay", "events:DescribeReplay"];
 /** Permission to put rules on the bus, and to send archived events again. */
 const eventPolicy = (scope: Construct, settings: Settings, bus: EventBus, archiveArn: string | undefined) => {
   const replays = `replay/${settings.stackName}-*`;
-  const arnOf = (resource: string) => `arn:${Aws.PARTITION}:events:${Aws.REGION}:${Aws.ACCOUNT_ID}:${resource}`;
+  const replaysArn = arnOf("events", replays);
   const policy = new ManagedPolicy(scope, "EventPolicy", {
     description: "Patchbay: other systems put rules on the bus",
     statements: [
       allow(["events:DescribeEventBus"], bus.eventBusArn),
-      allow(ruleActions, arnOf(`rule/${bus.eventBusName}/*`)),
+      allow(ruleActions, arnOf("events", `rule/${bus.eventBusName}/*`)),
       ...(archiveArn
         ? [
             allow(["events:DescribeArchive"], archiveArn),
             // Needs all three: from where, to where, and its name.
-            ...[archiveArn, bus.eventBusArn, arnOf(replays)].map((each) => allow(["events:StartReplay"], each)),
+            ...[archiveArn, bus.eventBusArn, replaysArn].map((each) => allow(["events:StartReplay"], each)),
             // Others in the account replay archives of their own.
-            allow(replayActions, arnOf(replays)),
+            allow(replayActions, replaysArn),
           ]
         : []),
     ],

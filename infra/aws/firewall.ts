@@ -44,15 +44,13 @@ const rateLimits = (scope: Construct, { stackName, ...settings }: Settings) => {
     rules: limits.flatMap(([name, limit, aggregation], priority) =>
       limit === null
         ? []
-        : [
-            {
-              name,
-              priority,
-              statement: { rateBasedStatement: { limit, evaluationWindowSec: 300, ...aggregation } },
-              action: { block: { customResponse } },
-              visibilityConfig: measured(name),
-            },
-          ],
+        : {
+            name,
+            priority,
+            statement: { rateBasedStatement: { limit, evaluationWindowSec: 300, ...aggregation } },
+            action: { block: { customResponse } },
+            visibilityConfig: measured(name),
+          },
     ),
   });
 };

@@ -1,6 +1,7 @@
 import * as apigateway from "aws-cdk-lib/aws-apigateway";
 import * as errors from "../../shared/errors.ts";
 import { routes } from "../../shared/routes.ts";
+import { mapped } from "../../shared/schema/fields.ts";
 
 /**
  * API Gateway's own error responses, in our envelope. No method uses IAM, an authorizer or a gateway API key, so an error
@@ -41,7 +42,7 @@ const gatewayResponse = ({ status, headers, body }: errors.ApiError) => ({
   responseHeaders: {
     "X-Request-Id": "context.requestId",
     "Cache-Control": "'no-store'",
-    ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`])),
+    ...mapped(headers, (value) => `'${value}'`),
   },
   templates: { "application/json": JSON.stringify(body) },
 });

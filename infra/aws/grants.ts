@@ -21,6 +21,10 @@ const fileActions = {
 export const allow = (actions: readonly string[], resource: string, conditions?: Readonly<Record<string, unknown>>) =>
   new PolicyStatement({ actions: [...actions], resources: [resource], ...(conditions && { conditions }) });
 
+/** A resource of this account and region. */
+export const arnOf = (service: string, resource: string) =>
+  `arn:${Aws.PARTITION}:${service}:${Aws.REGION}:${Aws.ACCOUNT_ID}:${resource}`;
+
 /** A service, for this account's resources only. It assumes roles whose documentation has this condition. */
 export const ownService = (name: string) =>
   new ServicePrincipal(`${name}.amazonaws.com`, {

@@ -1,27 +1,96 @@
+import { fail, requireSeparator } from "../local/command.ts";
 import { cdk, readArguments } from "./cdk.ts";
+import { describeStack } from "./deployed-stack.ts";
+import { forgetEndpoint, recordEndpoint, useEmulator } from "./emulator.ts";
 
-/** `npm run deploy` and `npm run synth`: cdk, whose own usage does not say what a stage is. */
+/** `npm run deploy`, `synth`, `deploy:local` and `destroy`: cdk, whose own usage says nothing of stages and emulators. */
 
-const usages = new Map([
-  [
-    "deploy",
-    `Usage: npm run deploy -- -c stage=<stage> [-c name=<name>] [options of cdk deploy]
+const usages: Readonly<Record<string, string>> = {
+  deploy: `Usage: npm run deploy -- -c stage=<stage> [-c name=<name>] [options of cdk deploy]
 
 Deploys a stage to AWS, with AWS_REGION and AWS_PROFILE, and prints the stack's outputs.
 
   -c stage=<stage>  a stage in infra/aws/stages, or the path of a JSON file
   -c name=<name>    a stack of its own: Patchbay-<stage>-<name>`,
-  ],
-  [
-    "synth",
-    `Usage: npm run synth -- [-c stage=<stage>] [options of cdk synth]
+  synth: `Usage: npm run synth -- [-c stage=<stage>] [options of cdk synth]
 
 Writes the template of a stage, and the checkout's workflow, to cdk.out. Deploys nothing.
 
   -c stage=<stage>  a stage in infra/aws/stages, or the path of a JSON file (default: sandbox)`,
-  ],
-]);
+  "deploy:local": `Usage: npm run deploy:local -- [-c stage=<stage>] [-c name=<name>] [options of cdk deploy]
 
-const [command = "", ...args] = process.argv.slice(2);
-if (readArguments(args).help) console.log(usages.get(command));
-else cdk([command, ...args]);
+Deploys to a LocalStack-compatible emulator (LocalStack or MiniStack) at AWS_ENDPOINT_URL, by default
+http://127.0.0.1:4566. Stores the endpoint in .patchbay, where npm run admin -- --stack finds it.
+
+  -c stage=<stage>      a stage in infra/aws/stages, or the path of a JSON file (default: local)
+  -c name=<name>        a stack of its own: Patchbay-<stage>-<name>
+  --outputs-file <file> write the stack's outputs as JSON`,
+  destroy: `Usage: npm run destroy -- [-c stage=<stage>] [-c name=<name>] [--force] [options of cdk destroy]
+
+Deletes a stack with its files, by default the sandbox. If AWS_ENDPOINT_URL is set, deletes a stack on that emulator, by
+default that of deploy:local. A stage that retains its data is protected: see infra/runbook.md.
+
+  --force   do not ask for confirmation`,
+};
+
+const [script = "", ...args] = process.argv.slice(2);
+const given = readArguments(args);
+
+/** Loads CDK, which takes a second: the usage does not need it. */
+const stackNameOf = async (stage: string, endpoint: string | undefined) => {
+  const { readSettings } = await import("./settings.ts");
+  return readSettings({ stage, ...given.context }, endpoint).stackName;
+};
+
+const deployLocal = async () => {
+  requireSeparator("deploy:local", ["call", "context"]);
+  const endpoint = await useEmulator(process.env.AWS_ENDPOINT_URL ?? "http://127.0.0.1:4566");
+  const stackName = await stackNameOf("local", endpoint);
+  // Outside a project, cdk needs no app to bootstrap an account that is named. Emulators have this one.
+  cdk(["bootstrap", `aws://000000000000/${process.env.AWS_REGION}`], import.meta.dirname);
+  cdk(["deploy", "-c", "stage=local", "--method=direct", "--require-approval=never", ...args]);
+  recordEndpoint(stackName, endpoint);
+  const url = (await describeStack(stackName))?.outputs.BaseUrl;
+  const chosen = Object.entries(given.context).map(([name, value]) => ` -c ${name}=${value}`);
+  console.log(`
+${stackName} is deployed to ${endpoint}. Next:
+  npm run admin -- --stack ${stackName} doctor
+  npm run test:e2e -- --stack ${stackName} --base-url ${url}
+  AWS_ENDPOINT_URL=${endpoint} npm run destroy${chosen.length > 0 ? ` --${chosen.join("")}` : ""}   # deletes the stack`);
+  const problem = await tryRequest(`${url}/api/v1/switches`).catch(String);
+  if (problem)
+    console.error(`
+The stack is deployed, but its functions do not work. ${problem}
+The functions need Node 24. MiniStack runs them with the \`node\` on its PATH: see "Emulators" in infra/README.md.`);
+};
+
+/** Makes a request with an unknown API key, which reads the table and must be a 401. Returns what is wrong. */
+const tryRequest = async (url: string) => {
+  const headers = { authorization: `Bearer apik_${"0".repeat(43)}` };
+  const response = await fetch(url, { headers, signal: AbortSignal.timeout(30_000) });
+  if (response.status !== 401) return `GET ${url} returns ${response.status}: ${await response.text()}`;
+};
+
+const destroy = async () => {
+  requireSeparator("destroy", ["call", "context", "profile", "force"]);
+  const url = process.env.AWS_ENDPOINT_URL;
+  const endpoint = url ? await useEmulator(url) : undefined;
+  const stage = endpoint ? "local" : "sandbox";
+  const stackName = await stackNameOf(stage, endpoint);
+  if (typeof given.profile === "string") process.env.AWS_PROFILE = given.profile;
+  const stack = await describeStack(stackName).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message : cause;
+    const remedy = "set AWS_REGION and AWS_PROFILE, or AWS_ENDPOINT_URL for an emulator";
+    throw new Error(`The stack ${stackName} cannot be looked up (${reason}): ${remedy}.`, { cause });
+  });
+  if (!stack) console.log(`There is no stack ${stackName} at ${endpoint ?? "AWS"}: nothing to delete.`);
+  else if (!given.force && !process.stdin.isTTY)
+    throw new Error(`Not a terminal: confirm with --force that ${stackName} is to be deleted.`);
+  else cdk(["destroy", "-c", `stage=${stage}`, ...args]);
+  forgetEndpoint(stackName);
+};
+
+if (given.help) console.log(usages[script]);
+else if (script === "deploy:local") await deployLocal().catch(fail);
+else if (script === "destroy") await destroy().catch(fail);
+else cdk([script, ...args]);

@@ -148,16 +148,16 @@ const folder = join(import.meta.dirname, "stages");
  */
 export const readSettings = (context: Readonly<Record<string, unknown>>, emulator: string | undefined) => {
   // The names of CDK's own context are not plain words: they have colons or hyphens.
-  const options = Object.fromEntries(Object.entries(context).filter(([name]) => /^\w+$/.test(name)));
+  const options = Object.fromEntries(Object.entries(context).filter(([option]) => /^\w+$/.test(option)));
   const { stage, name } = parse(Choice, options, "-c chooses only stage and name; settings are in the stage's file");
-  const stages = readdirSync(folder).map((file) => basename(file, ".json"));
+  const stages = readdirSync(folder).map((each) => basename(each, ".json"));
   const file = stages.includes(stage) ? join(folder, `${stage}.json`) : stage;
   if (!existsSync(file)) {
     const choices = stages.map((each) => `-c stage=${each}`).join(", ");
     const unknown = stage ? `There is no stage ${stage}. ` : "";
     throw new Error(`${unknown}Choose ${choices} or -c stage=<path of a JSON file>.`);
   }
-  const values = parse(Stage, readJson(file), file);
+  const values = parse(Stage, readStage(file), file);
   const stageName = basename(file, ".json");
   const stackName = ["Patchbay", stageName.replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-");
   if (values.backupRegion && stackName.length > longestVaultName)
@@ -186,7 +186,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
   };
 };
 
-const readJson = (file: string): unknown => {
+const readStage = (file: string): unknown => {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch (error) {

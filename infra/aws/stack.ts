@@ -49,7 +49,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   if (canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
   for (const [name, value] of Object.entries(tags)) Tags.of(stack).add(name, value);
-  warn(stack, settings);
+  if (settings.retainData) warn(stack, settings);
 
   const outputs = {
     BaseUrl: baseUrl(rest, settings),
@@ -126,14 +126,14 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
     ? `${emulator.replace(/\/$/, "")}/restapis/${rest.restApiId}/${rest.deploymentStage.stageName}/_user_request_`
     : (domainName ? `https://${domainName}` : rest.url).replace(/\/$/, "");
 
-/** Says at synth what production should not be without. */
+/** Says at synth what a stage that retains its data should not be without. */
 const warn = (stack: Stack, settings: Settings) => {
-  const { retainData, alarmEmail, malwareScan, carrierConcurrency } = settings;
+  const { alarmEmail, malwareScan, carrierConcurrency } = settings;
   const consequences = {
-    alarmEmail: retainData && !alarmEmail && "nobody is told of alarms",
-    malwareScan: retainData && malwareScan !== true && "the carrier gets files that nobody has scanned",
-    carrierConcurrency: retainData && !carrierConcurrency && "a carrier that hangs takes the concurrency of the API",
-    webAclArn: retainData && !hasFirewall(settings) && "no web ACL protects the API",
+    alarmEmail: !alarmEmail && "nobody is told of alarms",
+    malwareScan: malwareScan !== true && "the carrier gets files that nobody has scanned",
+    carrierConcurrency: !carrierConcurrency && "a carrier that hangs takes the concurrency of the API",
+    webAclArn: !hasFirewall(settings) && "no web ACL protects the API",
   };
   for (const [name, consequence] of Object.entries(consequences))
     if (consequence)

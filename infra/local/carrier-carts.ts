@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { Busboy } from "@fastify/busboy";
@@ -37,10 +36,8 @@ const byName = <S extends z.core.$ZodType>(value: S) => z.record(z.string(), val
 
 const Cart = z.object({
   checked_out: z.boolean(),
-  /** By `<request id>/<attachment id>`, as are the next two. */
+  /** By `<request id>/<attachment id>`, as are those withdrawn. */
   held: byName(StoredFile),
-  /** The idempotency keys that stored each file. */
-  keys: byName(z.array(z.string())),
   withdrawn: byName(StoredFile),
   calls: z.array(ReceivedCall),
   /** The responses to repeat, by method, path and idempotency key. */
@@ -48,20 +45,12 @@ const Cart = z.object({
 });
 export type Cart = z.infer<typeof Cart>;
 
-export const emptyCart = (): Cart => ({
-  checked_out: false,
-  held: {},
-  keys: {},
-  withdrawn: {},
-  calls: [],
-  answers: {},
-});
+export const emptyCart = (): Cart => ({ checked_out: false, held: {}, withdrawn: {}, calls: [], answers: {} });
 
 /** Carts by order id, in memory or in the files of a folder. A cart whose file is damaged is empty. */
 export const cartStore = (folder?: string) => {
   const carts = new Map<string, Cart>();
-  const fileOf = (orderId: string) =>
-    folder === undefined ? undefined : join(folder, `${encodeURIComponent(orderId)}.json`);
+  const fileOf = (orderId: string) => folder && join(folder, `${encodeURIComponent(orderId)}.json`);
   return {
     find: (orderId: string): Cart => {
       const file = fileOf(orderId);
@@ -146,7 +135,7 @@ const act = (cart: Cart, call: CartCall): Reply => {
 
 type Ids = { readonly request: string; readonly attachment: string };
 
-const putAttachment = (cart: Cart, ids: Ids, { form, idempotencyKey }: CartCall): Reply => {
+const putAttachment = (cart: Cart, ids: Ids, { form, path }: CartCall): Reply => {
   if (cart.checked_out) return checkedOut;
   const metadata = form && parseJson(Metadata, form.metadata);
   if (!form || !metadata) return rejection(422, "the body must be a form of metadata and one file");
@@ -154,17 +143,11 @@ const putAttachment = (cart: Cart, ids: Ids, { form, idempotencyKey }: CartCall)
   if (sha256 !== form.sha256) return rejection(422, "the SHA-256 of the file does not match the metadata");
   const place = `${ids.request}/${ids.attachment}`;
   const isNew = cart.held[place] === undefined;
-  const received = countKeys(cart, place, idempotencyKey);
+  // A call whose key has stored the file already gets the earlier response.
+  const received = 1 + Object.keys(cart.answers).filter((call) => call.startsWith(`PUT ${path} `)).length;
   const file = { request_id: ids.request, attachment_id: ids.attachment, ...sent, bytes: form.bytes, sha256, received };
   cart.held[place] = file;
   return { status: isNew ? 201 : 200, body: file };
-};
-
-/** Counts the different idempotency keys that stored a file. Each call without one counts separately. */
-const countKeys = (cart: Cart, place: string, key: string | null): number => {
-  const keys = cart.keys[place] ?? [];
-  cart.keys[place] = [...new Set([...keys, key === null ? `none ${keys.length}` : `key ${key}`])];
-  return cart.keys[place].length;
 };
 
 const withdrawAttachment = (cart: Cart, ids: Ids): Reply => {
@@ -180,10 +163,4 @@ const checkOut = (cart: Cart): Reply => {
   if (cart.checked_out) return checkedOut;
   cart.checked_out = true;
   return { status: 200, body: { checked_out: true } };
-};
-
-/** Discards a body, so that the client gets the response. */
-export const discardBody = async (incoming: IncomingMessage): Promise<void> => {
-  incoming.resume();
-  if (!incoming.readableEnded) await once(incoming, "close");
 };

@@ -1,16 +1,9 @@
+import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
-import {
-  type Cart,
-  cartStore,
-  discardBody,
-  handleCall,
-  type ReceivedCall,
-  type Reply,
-  readFileForm,
-} from "./carrier-carts.ts";
+import { type Cart, cartStore, handleCall, type ReceivedCall, type Reply, readFileForm } from "./carrier-carts.ts";
 import { serveLocally } from "./listen.ts";
 
 const InjectedFault = z.object({
@@ -111,6 +104,12 @@ const serve = async (
   if (fault?.action === "drop-after") return incoming.socket.destroy();
   if (fault?.action === "cut") return sendHalf(outgoing, reply);
   send(outgoing, reply);
+};
+
+/** Discards a body, so that the client gets the response. */
+const discardBody = async (incoming: IncomingMessage): Promise<void> => {
+  incoming.resume();
+  if (!incoming.readableEnded) await once(incoming, "close");
 };
 
 const send = (outgoing: ServerResponse, { status, body, headers }: Reply) =>

@@ -7,9 +7,6 @@ import { makeFolder, readJson, writeJson } from "./json-file.ts";
 /** Where a local stack stores its data between runs. */
 export type Data = ReturnType<typeof open>;
 
-/** SQLITE_BUSY: https://www.sqlite.org/rescode.html#busy */
-const busy = 5;
-
 /** SQLite's lock ends with its process. A file with a process id does not: another process may get the same id, as in containers. */
 const lock = (folder: string): DatabaseSync => {
   const database = new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
@@ -18,7 +15,8 @@ const lock = (folder: string): DatabaseSync => {
     return database;
   } catch (error) {
     database.close();
-    if (!(error instanceof Error && "errcode" in error && error.errcode === busy)) throw error;
+    // SQLITE_BUSY: https://www.sqlite.org/rescode.html#busy
+    if (!(error instanceof Error && "errcode" in error && error.errcode === 5)) throw error;
     const file = join(folder, "pid");
     const holder = existsSync(file) && readFileSync(file, "utf8");
     const who = holder ? `process ${holder}` : "another process";

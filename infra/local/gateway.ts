@@ -5,23 +5,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { APIGatewayProxyResult, Context } from "aws-lambda";
 import pLimit from "p-limit";
 import { env } from "../../shared/env.ts";
-import {
-  type ApiError,
-  fileTooLarge,
-  internalError,
-  malformed,
-  notFound,
-  payloadTooLarge,
-  rateLimited,
-  serviceUnavailable,
-} from "../../shared/errors.ts";
+import * as errors from "../../shared/errors.ts";
 import type { GatewayEvent } from "../../shared/http/request.ts";
 import { limits } from "../../shared/limits.ts";
 import type { Route } from "../../shared/route.ts";
 import { listen } from "./listen.ts";
 import { type Matched, matcher, type Target, targetOf } from "./match.ts";
 import { lambdaContext, proxyEvent } from "./proxy-event.ts";
-import { readBody } from "./read-body.ts";
 import { endWith, errorResponse, functionResponse, type Response } from "./responses.ts";
 
 /** API Gateway's limits: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
@@ -92,7 +82,7 @@ export const startGateway = async (options: GatewayOptions) => {
       report(outcome);
     } catch (error) {
       if (incoming.readableAborted) return report({});
-      const response = errorResponse(internalError(), requestId);
+      const response = errorResponse(errors.internalError(), requestId);
       if (outgoing.headersSent) outgoing.destroy();
       else send(outgoing, response);
       report({ response, error });
@@ -102,7 +92,7 @@ export const startGateway = async (options: GatewayOptions) => {
   const server = createServer({ maxHeaderSize: maxHeaderBytes, requireHostHeader: false, keepAliveTimeout }, serve);
   // A server may ignore an expectation other than 100-continue: RFC 9110, section 10.1.1.
   server.on("checkExpectation", serve);
-  server.on("connect", (_request, socket: Duplex) => endWith(socket, errorResponse(notFound(), randomUUID())));
+  server.on("connect", (_request, socket: Duplex) => endWith(socket, errorResponse(errors.notFound(), randomUUID())));
   server.on("clientError", rejectUnreadable);
   return listen(server, options.port, closeGraceMs);
 };
@@ -119,15 +109,15 @@ const requestHandler = (options: GatewayOptions) => {
   const hasCapacity = throttle ? tokenBucket(throttle) : () => true;
   const limited = pLimit(maxLargeRequests);
   return async (incoming: IncomingMessage, target: Target | undefined, requestId: string): Promise<Outcome> => {
-    const reject = (error: Parameters<typeof errorResponse>[0], status?: number) => ({
+    const reject = (error: errors.ApiError, status?: number) => ({
       response: errorResponse(error, requestId, status),
     });
-    if (!hasCapacity(performance.now())) return reject(rateLimited());
+    if (!hasCapacity(performance.now())) return reject(errors.rateLimited());
     if (incoming.httpVersion === "1.1" && incoming.headers.host === undefined)
-      return reject(malformed("has no Host header"), 400);
+      return reject(errors.malformed("has no Host header"), 400);
     const matched = target && match(incoming.method ?? "", target.pathname);
-    const body = await readBody(incoming, maxBodyBytes);
-    if (!target || !matched) return reject(notFound());
+    const body = await readBody(incoming);
+    if (!target || !matched) return reject(errors.notFound());
     const run = async () => {
       const event = proxyEvent(incoming, matched, target, body ?? Buffer.of(), requestId);
       const fits = body && Buffer.byteLength(JSON.stringify(event)) <= maxEventBytes;
@@ -135,6 +125,17 @@ const requestHandler = (options: GatewayOptions) => {
     };
     return body && body.length > largeBytes ? limited(run) : run();
   };
+};
+
+/** Undefined if a body is larger than the limit. It is read to its end, so that the client gets the response. */
+const readBody = async (incoming: IncomingMessage): Promise<Buffer | undefined> => {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of incoming) {
+    length += chunk.length;
+    if (length <= maxBodyBytes) chunks.push(chunk);
+  }
+  return length <= maxBodyBytes ? Buffer.concat(chunks) : undefined;
 };
 
 /** The returned function takes a token if there is one. `now` is in milliseconds. */
@@ -151,9 +152,9 @@ const tokenBucket = ({ rate, burst }: Throttle) => {
 };
 
 /** Names the limit of the function, which is smaller than the gateway's. API Gateway does not know the function. */
-const tooLarge = ({ reads }: Route): ApiError => {
-  if (reads.from === "json") return payloadTooLarge(limits.jsonBytes);
-  return reads.from === "form" ? fileTooLarge(env.maxFileBytes()) : payloadTooLarge(limits.fileBytes);
+const tooLarge = ({ reads }: Route): errors.ApiError => {
+  if (reads.from === "json") return errors.payloadTooLarge(limits.jsonBytes);
+  return reads.from === "form" ? errors.fileTooLarge(env.maxFileBytes()) : errors.payloadTooLarge(limits.fileBytes);
 };
 
 const invoke = async (
@@ -163,18 +164,18 @@ const invoke = async (
 ): Promise<Outcome> => {
   const { requestId } = event.requestContext;
   const handler = load(route);
-  if (!handler) return { response: errorResponse(notFound(), requestId) };
+  if (!handler) return { response: errorResponse(errors.notFound(), requestId) };
   const ended = new AbortController();
   const tooSlow = async () => {
     await sleep(functionTimeoutMs, undefined, { signal: ended.signal });
     const error = new Error(`The function took longer than ${functionTimeoutMs} ms.`);
-    return { response: errorResponse(serviceUnavailable(), requestId), error };
+    return { response: errorResponse(errors.serviceUnavailable(), requestId), error };
   };
   const run = async () => ({ response: functionResponse(await handler(event, lambdaContext(functionTimeoutMs))) });
   try {
     return await Promise.race([run(), tooSlow()]);
   } catch (error) {
-    return { response: errorResponse(internalError(), requestId), error };
+    return { response: errorResponse(errors.internalError(), requestId), error };
   } finally {
     ended.abort();
   }
@@ -185,5 +186,5 @@ const rejectUnreadable = (error: Error & { readonly code?: string }, socket: Dup
   if (!socket.writable || error.code === "ECONNRESET") return socket.destroy();
   const hasLargeHeaders = error.code === "HPE_HEADER_OVERFLOW";
   const detail = hasLargeHeaders ? `has more than ${maxHeaderBytes} bytes of headers` : "is not a valid HTTP request";
-  return endWith(socket, errorResponse(malformed(detail), randomUUID(), hasLargeHeaders ? 431 : 400));
+  return endWith(socket, errorResponse(errors.malformed(detail), randomUUID(), hasLargeHeaders ? 431 : 400));
 };

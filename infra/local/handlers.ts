@@ -3,7 +3,7 @@ import type { Admission } from "../../shared/http/endpoint.ts";
 import type { Route } from "../../shared/route.ts";
 import { entryPointOf } from "../entry-points.ts";
 import type { Handler } from "./gateway.ts";
-import type { StepHandler } from "./workflow.ts";
+import type { StepHandler } from "./step-functions.ts";
 
 const load = async <H>(named: readonly { readonly name: string }[]): Promise<Map<string, H>> => {
   const loading = named.map(async ({ name }): Promise<readonly [string, H]> => {

@@ -3,9 +3,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import * as z from "zod/mini";
 
-/** The folder with the addresses of running local stacks and of deployments to emulators. */
-export const stateFolder = () => process.env.PATCHBAY_STATE || join(import.meta.dirname, "../../.patchbay");
-
 /** Creates a private folder and its parents. */
 export const makeFolder = (folder: string) => mkdirSync(folder, { recursive: true, mode: 0o700 });
 
@@ -39,15 +36,4 @@ export const writeJson = (file: string, content: object): void => {
   makeFolder(dirname(file));
   writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600 });
   renameSync(`${file}.new`, file);
-};
-
-/** Writes a file of the folder with the addresses. */
-export const writeStateFile = (name: string, content: object): void => {
-  try {
-    writeJson(join(stateFolder(), name), content);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : cause;
-    const message = `Addresses cannot be stored in ${stateFolder()} (${reason}): set PATCHBAY_STATE to another folder.`;
-    throw new Error(message, { cause });
-  }
 };

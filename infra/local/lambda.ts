@@ -1,6 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
+import * as z from "zod/mini";
+import { lambdaResponseBytes } from "../../shared/limits.ts";
+import { parseJson } from "./json-file.ts";
 import { serveLocally } from "./listen.ts";
 
 export type LambdaHandler = (event: unknown, context: LambdaContext) => unknown;
@@ -12,8 +15,7 @@ type Reply = {
   readonly body?: object | string;
 };
 
-/** Lambda's limits for a request and, with a hundred bytes more, for a response. */
-const payloadBytes = 6_291_456;
+const maxRequestBytes = 6_291_456;
 
 const refusal = (status: number, name: string, message: string): Reply => ({
   status,
@@ -33,8 +35,8 @@ const nameIn = (reference: string) => /^(?:.*\bfunction:)?([\w-]+)(?::[\w$-]+)?$
 const run = async (handler: LambdaHandler, event: unknown, context: LambdaContext): Promise<Reply> => {
   try {
     const body = JSON.stringify((await handler(event, context)) ?? null);
-    if (Buffer.byteLength(body) <= payloadBytes + 100) return { status: 200, body };
-    return failure("Function.ResponseSizeTooLarge", `Response payload size exceeded ${payloadBytes + 100} bytes.`);
+    if (Buffer.byteLength(body) <= lambdaResponseBytes) return { status: 200, body };
+    return failure("Function.ResponseSizeTooLarge", `Response payload size exceeded ${lambdaResponseBytes} bytes.`);
   } catch (error) {
     return error instanceof Error ? failure(error.name, error.message) : failure("Error", String(error));
   }
@@ -42,14 +44,11 @@ const run = async (handler: LambdaHandler, event: unknown, context: LambdaContex
 
 const invoke = async (handler: LambdaHandler, request: IncomingMessage, context: LambdaContext): Promise<Reply> => {
   const payload = await buffer(request);
-  if (payload.length > payloadBytes)
-    return refusal(413, "RequestTooLargeException", `Request must be smaller than ${payloadBytes} bytes.`);
-  let event: unknown;
-  try {
-    event = JSON.parse(payload.toString() || "{}");
-  } catch {
+  if (payload.length > maxRequestBytes)
+    return refusal(413, "RequestTooLargeException", `Request must be smaller than ${maxRequestBytes} bytes.`);
+  const event = parseJson(z.unknown(), payload.toString() || "{}");
+  if (event === undefined)
     return refusal(400, "InvalidRequestContentException", "Could not parse request body into json.");
-  }
   const { "x-amz-invocation-type": type } = request.headers;
   if (type === "DryRun") return { status: 204 };
   const ended = run(handler, event, context);

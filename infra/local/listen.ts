@@ -1,8 +1,7 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 
-/** Whether a server can listen at this address. */
 export const isFree = (host: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createTcpServer().once("error", () => resolve(false));
@@ -44,10 +43,8 @@ const refusal = JSON.stringify({
   message: "This address serves only programs on this machine. Web pages and other host names are refused.",
 });
 
-type Handle = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
-
 /** Refuses web pages: they could read and change everything otherwise. An error is a 400 in the format of AWS JSON. */
-export const serveLocally = (handle: Handle, port?: number) =>
+export const serveLocally = (handle: RequestListener, port?: number) =>
   listen(
     createServer(async (incoming, outgoing) => {
       try {

@@ -3,7 +3,7 @@ import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import * as z from "zod/mini";
-import { ApiError, invalid, problemIn } from "../../shared/errors.ts";
+import { invalid, problemIn } from "../../shared/errors.ts";
 import { actions, Event } from "../../shared/history/event.ts";
 import { publish } from "../../shared/history/publish.ts";
 import { readJson, writeJson } from "./json-file.ts";
@@ -53,18 +53,15 @@ const deliveryOf = (detail: Event) => ({
 
 const types = Object.entries(actions).flatMap(([resource, names]) => names.map((name) => `${resource}.${name}`));
 
-const unknownType = problemIn(
-  "query",
-  "/type",
-  "constraint.enum",
-  'is not a type of event, or a prefix like "switch."',
-);
+const unknownType = invalid([
+  problemIn("query", "/type", "constraint.enum", 'is not a type of event, or a prefix like "switch."'),
+]);
 
-/** The events after one, of a type or of all types whose names begin with a prefix. */
+/** The events after one, of a type or of all types whose names begin with a prefix. Undefined if no type does. */
 const eventsIn = (events: Stored["events"], query: URLSearchParams) => {
   const [after, type] = [query.get("after"), query.get("type")];
   const matches = (each: string) => type === null || each === type || (type.endsWith(".") && each.startsWith(type));
-  if (!types.some(matches)) throw invalid([unknownType]);
+  if (!types.some(matches)) return undefined;
   const position = events.findLastIndex(({ detail }) => detail.id === after);
   const following = events.slice(position + 1).filter(({ detail }) => matches(detail.type));
   return { events: following.map(({ detail }) => deliveryOf(detail)), gap: Boolean(after) && position < 0 };
@@ -149,12 +146,8 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
       response.writeHead(status, { "Content-Type": `application/${type}` }).end(JSON.stringify(body));
     if (request.method !== "GET") return send(200, put(await json(request)), "x-amz-json-1.1");
     await caughtUp;
-    try {
-      send(200, eventsIn(state.events, new URL(request.url ?? "", "http://local").searchParams));
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      send(400, error.body);
-    }
+    const events = eventsIn(state.events, new URL(request.url ?? "", "http://local").searchParams);
+    send(events ? 200 : 400, events ?? unknownType.body);
   }, port);
   Object.assign(process.env, { EVENT_BUS_NAME: "patchbay", AWS_ENDPOINT_URL_EVENTBRIDGE: url });
   const stream = await tableStream();
@@ -173,12 +166,12 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
         if (data) await postUntilAccepted(receiver, data, stopped, warn);
       }
     };
-  const follow = (stream: string, position: "checkpoint" | "posted_until", limit: number, deliver: Deliver) => {
+  const follow = (from: string, position: "checkpoint" | "posted_until", limit: number, deliver: Deliver) => {
     const onDelivered: Follower["onDelivered"] = (reached) => {
       state[position] = reached;
       if (!postTo) state.posted_until = reached;
     };
-    return followStream({ stream, from: state[position], limit, deliver, onDelivered, warn });
+    return followStream({ stream: from, from: state[position], limit, deliver, onDelivered, warn });
   };
   const followers = stream ? [follow(stream, "checkpoint", 100, toBus)] : [];
   // As few events at once as a crash may post again.

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Route } from "../../shared/route.ts";
 
-/** The path and the query of a request. */
 export type Target = Pick<URL, "pathname" | "searchParams">;
 
 /** Undefined if the target is neither a path nor an absolute URL. As in API Gateway, `..` and `\` are characters like any other. */
@@ -13,11 +12,11 @@ export const targetOf = ({ url = "" }: IncomingMessage): Target | undefined => {
 
 export type Matched = { readonly route: Route; readonly pathParameters: Readonly<Record<string, string>> };
 
-const pattern = (path: string) => new RegExp(`^/+${path.slice(1).replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)")}/?$`);
+const patternOf = (path: string) => new RegExp(`^/+${path.slice(1).replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)")}/?$`);
 
 /** As API Gateway, ignores repeated leading slashes and a trailing one, and keeps path parameters percent-encoded. */
 export const matcher = (routes: readonly Route[]) => {
-  const patterns = routes.map((route) => ({ route, pattern: pattern(route.path) }));
+  const patterns = routes.map((route) => ({ route, pattern: patternOf(route.path) }));
   return (method: string, path: string): Matched | undefined => {
     for (const { route, pattern } of patterns) {
       const match = route.method === (method === "HEAD" ? "GET" : method) ? pattern.exec(path) : null;

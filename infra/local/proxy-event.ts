@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { GatewayEvent } from "../../shared/http/request.ts";
 import type { Route } from "../../shared/route.ts";
+import { mapped } from "../../shared/schema/fields.ts";
 import type { Matched, Target } from "./match.ts";
 
 /** Converts HTTP requests to the events of API Gateway's REST proxy integration. */
@@ -9,20 +10,12 @@ import type { Matched, Target } from "./match.ts";
 /** API Gateway has null in place of an empty object. */
 const orNull = <T extends object>(object: T): T | null => (Object.keys(object).length > 0 ? object : null);
 
-const multiValues = (pairs: Iterable<readonly [string, string]>) => {
-  // Callers choose the names, which can be `constructor` or `__proto__`.
-  const values: Record<string, string[]> = Object.create(null);
-  for (const [name, value] of pairs) values[name] = [...(values[name] ?? []), value];
-  return values;
-};
-
-const lastValues = (values: Record<string, string[]>): Record<string, string> => {
-  const entries = Object.entries(values).map(([name, all]) => [name, all.at(-1) ?? ""]);
-  return Object.setPrototypeOf(Object.fromEntries(entries), null);
-};
-
-const headerPairs = (raw: readonly string[]) =>
-  raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] ?? ""] as const] : []));
+/** Callers choose the names, which can be `constructor` or `__proto__`. */
+const lastValues = (values: NodeJS.Dict<string[]>): Record<string, string> =>
+  Object.setPrototypeOf(
+    mapped(values, (all) => all?.at(-1) ?? ""),
+    null,
+  );
 
 export const proxyEvent = (
   incoming: IncomingMessage,
@@ -31,8 +24,9 @@ export const proxyEvent = (
   body: Buffer,
   requestId: string,
 ): GatewayEvent => {
-  const headers = multiValues(headerPairs(incoming.rawHeaders));
-  const query = multiValues(searchParams);
+  const headers = incoming.headersDistinct;
+  const query: Record<string, string[]> = Object.create(null);
+  for (const name of searchParams.keys()) query[name] = searchParams.getAll(name);
   return {
     resource: route.path,
     path: pathname,

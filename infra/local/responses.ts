@@ -2,6 +2,7 @@ import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { APIGatewayProxyResult } from "aws-lambda";
 import type { ApiError } from "../../shared/errors.ts";
+import { lambdaResponseBytes } from "../../shared/limits.ts";
 
 export type Response = {
   readonly status: number;
@@ -16,14 +17,11 @@ export const errorResponse = (error: ApiError, requestId: string, status = error
   body: JSON.stringify(error.body),
 });
 
-/** 6 MB and 100 bytes as JSON, which escapes `body`: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
-const maxResultBytes = 6_291_556;
-
 /** Converts a function's result to a response. Throws for a result that would be a 502 in API Gateway. */
 export const functionResponse = (result: APIGatewayProxyResult): Response => {
   const bytes = Buffer.byteLength(JSON.stringify(result));
-  if (bytes > maxResultBytes)
-    throw new Error(`The function's result has ${bytes} bytes. Lambda's limit is ${maxResultBytes}.`);
+  if (bytes > lambdaResponseBytes)
+    throw new Error(`The function's result has ${bytes} bytes. Lambda's limit is ${lambdaResponseBytes}.`);
   if (!Number.isInteger(result.statusCode)) throw new Error("The function's result has no statusCode.");
   const headers = Object.entries({ ...result.headers, ...result.multiValueHeaders }).map(
     ([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)] as const,

@@ -32,15 +32,14 @@ const signatureIn = ({ query, headers }: SentRequest): Readonly<Record<string, s
 const forbidden = (code: string, message: string) => s3Error(403, code, message);
 
 /** Finds this process's credentials as every other client does. */
-let client: S3Client | undefined;
+const { config } = new S3Client({});
 
 /**
  * Throws unless a request is signed with this process's credentials, with every `x-amz-` header, and has not expired.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
 const requireSignature = async (request: SentRequest): Promise<void> => {
-  client ??= new S3Client({});
-  const { credentials, sha256 } = client.config;
+  const { credentials, sha256 } = config;
   const given = signatureIn(request);
   const { "X-Amz-Credential": credential = "", "X-Amz-SignedHeaders": names = "", "X-Amz-Date": date = "" } = given;
   if (!given["X-Amz-Signature"]) throw forbidden("AccessDenied", "Access Denied");
@@ -91,10 +90,10 @@ const isImplemented = ([name, value]: readonly [string, string]) =>
 
 export const notImplemented = () => s3Error(501, "NotImplemented", "The embedded S3 does not implement this request.");
 
-export type S3Request = Awaited<ReturnType<typeof readRequest>>;
+export type S3Request = Awaited<ReturnType<typeof readS3Request>>;
 
 /** Throws unless a request is signed, and for what is not implemented rather than ignoring it. An operation is `GET object tagging`. */
-export const readRequest = async (incoming: IncomingMessage) => {
+export const readS3Request = async (incoming: IncomingMessage) => {
   const request = sentRequest(incoming);
   const { method, path, query, headers } = request;
   const [, bucket = "", key] = pathPattern.exec(path) ?? [];

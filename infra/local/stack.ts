@@ -1,41 +1,46 @@
+import { handler as apply } from "../../functions/tenants/apply.ts";
+import { handler as applyOrders } from "../../functions/tenants/apply-orders.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
+import { mapped } from "../../shared/schema/fields.ts";
 import type { Prefill } from "../openapi/reference.ts";
-import { type CarrierOptions, startCarrier } from "./carrier.ts";
+import { startCarrier } from "./carrier.ts";
 import type { Data } from "./data.ts";
 import { docs } from "./docs.ts";
 import { type FilesOptions, startFiles } from "./files.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
 import { type LambdaHandler, startLambda } from "./lambda.ts";
-import { portsBeside } from "./ports.ts";
+import { isFree } from "./listen.ts";
 import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
+import type { terminal } from "./terminal.ts";
 
-type ChosenFilesOptions = Pick<FilesOptions, "uploadOrigins" | "onRefusedOrigin">;
-export type StackOptions = Pick<GatewayOptions, "port" | "throttle" | "onRequest"> &
-  ChosenFilesOptions & {
-    /** The values that the API reference fills in, once they are known. */
-    readonly prefill?: () => Prefill | undefined;
-    /** Where data are stored. What is not given is in memory. */
-    readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
+/** What `npm start` can choose. */
+export type StackChoices = Pick<GatewayOptions, "port" | "throttle"> &
+  Pick<FilesOptions, "uploadOrigins"> & {
     /** The carrier that checkouts call. Without it, a stand-in is started. */
     readonly carrierUrl?: string | undefined;
     /** The adapter function that checkouts invoke instead of calling the carrier. */
     readonly carrierFunction?: LambdaHandler | undefined;
-    readonly onCarrierCall?: CarrierOptions["onCall"];
-    readonly onAdapterCall?: ((call: AdapterReport) => void) | undefined;
     /** Whether files are scanned for malware, and only clean ones are forwarded. */
     readonly malwareScan?: boolean;
-    /** Called when a service has exited that cannot be restarted. */
-    readonly onEnd?: ((error: Error) => void) | undefined;
   };
+
+type StackOptions = StackChoices & {
+  /** Prints what happens. */
+  readonly lines?: ReturnType<typeof terminal>;
+  /** The values that the API reference fills in, once they are known. */
+  readonly prefill?: () => Prefill | undefined;
+  /** Where data are stored. What is not given is in memory. */
+  readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
+  /** Called when a service has exited that cannot be restarted. */
+  readonly onEnd?: (error: Error) => void;
+};
 
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
-const applyFunction = "patchbay-apply";
-const orderingFunction = "patchbay-apply-orders";
-const adapterFunction = "carrier-function";
+const functionNames = { apply: "patchbay-apply", ordering: "patchbay-apply-orders", adapter: "carrier-function" };
 const credentials = {
   AWS_REGION: "us-east-1",
   AWS_ACCESS_KEY_ID: "local",
@@ -47,49 +52,55 @@ const credentials = {
 /** The embedded S3 accepts no others. The shell's are for AWS: they are used only where it also names a DynamoDB or an S3. */
 const useCredentials = (): Readonly<Record<string, string>> => {
   const isGiven = Boolean(process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL_S3);
-  const used = Object.fromEntries(
-    Object.entries(credentials).map(([name, own]) => [name, (isGiven && process.env[name]) || own]),
-  );
+  const used = mapped(credentials, (own, name) => (isGiven && process.env[name]) || own);
   Object.assign(process.env, used);
   return used;
 };
 
-const apply: LambdaHandler = async (file, context) =>
-  (await import("../../functions/tenants/apply.ts")).handler(file, context);
-
-const applyOrders: LambdaHandler = async (file, context) =>
-  (await import("../../functions/tenants/apply-orders.ts")).handler(file, context);
-
-export type AdapterReport = { readonly event: unknown; readonly answer?: unknown; readonly error?: unknown };
-
 const reporting =
-  (adapter: LambdaHandler, onCall: StackOptions["onAdapterCall"]): LambdaHandler =>
+  (adapter: LambdaHandler, lines: StackOptions["lines"]): LambdaHandler =>
   async (event, context) => {
     try {
       const answer = await adapter(event, context);
-      onCall?.({ event, answer });
+      lines?.adapterCall({ event, answer });
       return answer;
     } catch (error) {
-      onCall?.({ event, error });
+      lines?.adapterCall({ event, error });
       throw error;
     }
   };
 
+/** The services beside the gateway, in the order of the ports that follow its own. */
+const serviceNames = ["carrier", "events", "lambda", "workflow", "table", "files"] as const;
+
+/** The same ports for each start keep signed URLs and stored addresses valid. One in use is replaced by any free one (0). */
+const portsBeside = async (gateway: number) => {
+  const chosen = serviceNames.map(async (service, index) => {
+    const port = gateway === 0 ? 0 : gateway + 1 + index;
+    return { service, port, isUsable: port <= 65_535 && (await isFree("127.0.0.1", port)) };
+  });
+  const all = await Promise.all(chosen);
+  return {
+    portOf: (name: (typeof serviceNames)[number]): number =>
+      all.find(({ service, isUsable }) => isUsable && service === name)?.port ?? 0,
+    replaced: all.filter(({ isUsable }) => !isUsable),
+  };
+};
+
 const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"]) => {
-  const { data, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, onRefusedOrigin } = options;
-  const functions = new Map([
-    [applyFunction, apply],
-    [orderingFunction, applyOrders],
+  const { data, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, lines } = options;
+  const functions = new Map<string, LambdaHandler>([
+    [functionNames.apply, apply],
+    [functionNames.ordering, applyOrders],
   ]);
-  if (carrierFunction) functions.set(adapterFunction, reporting(carrierFunction, options.onAdapterCall));
+  if (carrierFunction) functions.set(functionNames.adapter, reporting(carrierFunction, lines));
   const scanDelayMs = () => (malwareScan ? 1_000 : undefined);
+  const onRefusedOrigin = lines?.refusedOrigin;
   const filesOptions = { folder: data?.files, port: portOf("files"), uploadOrigins, onRefusedOrigin, scanDelayMs };
   const [table, files, carrier, lambda] = await Promise.all([
     startTable(tableName, { dbPath: data?.table, doorPort: portOf("table"), onEnd }),
     startFiles(bucketName, filesOptions),
-    carrierUrl
-      ? undefined
-      : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: options.onCarrierCall }),
+    carrierUrl ? undefined : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: lines?.carrierCall }),
     startLambda(functions, portOf("lambda")),
   ]);
   const environment = {
@@ -98,10 +109,10 @@ const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<t
     AWS_ENDPOINT_URL_DYNAMODB: table.url,
     AWS_ENDPOINT_URL_S3: files.url,
     AWS_ENDPOINT_URL_LAMBDA: lambda.url,
-    APPLY_FUNCTION_NAME: applyFunction,
-    ORDERING_FUNCTION_NAME: orderingFunction,
+    APPLY_FUNCTION_NAME: functionNames.apply,
+    ORDERING_FUNCTION_NAME: functionNames.ordering,
     CARRIER_URL: carrier?.url ?? carrierUrl ?? "",
-    CARRIER_FUNCTION: carrierFunction ? adapterFunction : "",
+    CARRIER_FUNCTION: carrierFunction ? functionNames.adapter : "",
     MALWARE_SCAN: malwareScan ? "stand-in" : "",
   };
   const close = async () => {
@@ -112,7 +123,7 @@ const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<t
 
 /** The other services have the ports after the gateway's. If one does not start, those that did end with this process. */
 export const startStack = async (options: StackOptions) => {
-  const { port, throttle, onRequest, prefill = () => undefined } = options;
+  const { port, throttle, lines, prefill = () => undefined } = options;
   const used = useCredentials();
   const { portOf, replaced } = await portsBeside(port);
   const services = await startServices(options, portOf);
@@ -120,7 +131,7 @@ export const startStack = async (options: StackOptions) => {
   const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
   const workflow = await startStepFunctions({ load: (name) => stepHandlers.get(name) }, portOf("workflow"));
   const load: GatewayOptions["load"] = ({ name }) => endpoints.get(name);
-  const gateway = await startGateway({ routes, load, port, throttle, onRequest, extra: docs(prefill) });
+  const gateway = await startGateway({ routes, load, port, throttle, onRequest: lines?.request, extra: docs(prefill) });
   const environment = {
     ...used,
     ...services.environment,
@@ -133,6 +144,6 @@ export const startStack = async (options: StackOptions) => {
     await workflow.close();
     await services.close();
   };
-  const replacedPorts = replaced.map(({ service, port }) => `${port} (${service})`);
+  const replacedPorts = replaced.map((one) => `${one.port} (${one.service})`);
   return { url: gateway.url, port: gateway.port, eventsPort: portOf("events"), replacedPorts, environment, stop };
 };

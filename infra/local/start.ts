@@ -8,12 +8,11 @@ import { examples } from "./examples.ts";
 import { temporaryFolder } from "./json-file.ts";
 import { startEvents } from "./local-bus.ts";
 import { onParentExit } from "./parent-process.ts";
-import { type StackOptions, startStack } from "./stack.ts";
+import { type StackChoices, startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
 import { terminal } from "./terminal.ts";
 
-type StackChoices = "port" | "throttle" | "carrierUrl" | "carrierFunction" | "uploadOrigins" | "malwareScan";
-type StartOptions = Pick<StackOptions, StackChoices> & {
+type StartOptions = StackChoices & {
   readonly quiet: boolean;
   readonly verbose: boolean;
   readonly data: string | undefined;
@@ -58,10 +57,7 @@ export const start = async ({ quiet, verbose, data: folder, postTo, ...options }
   let prefill: Prefill | undefined;
   const stack = await startStack({
     ...options,
-    onRequest: lines.request,
-    onCarrierCall: lines.carrierCall,
-    onAdapterCall: lines.adapterCall,
-    onRefusedOrigin: lines.refusedOrigin,
+    lines,
     prefill: () => prefill,
     data: data ?? { table: join(temporaryFolder(), "table.db") },
     onEnd: fail,

@@ -1,7 +1,20 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { readJson, stateFolder, writeStateFile } from "./json-file.ts";
+import { readJson, writeJson } from "./json-file.ts";
+
+/** The folder with the addresses of running local stacks and of deployments to emulators. */
+export const stateFolder = () => process.env.PATCHBAY_STATE || join(import.meta.dirname, "../../.patchbay");
+
+export const writeStateFile = (name: string, content: object): void => {
+  try {
+    writeJson(join(stateFolder(), name), content);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : cause;
+    const message = `Addresses cannot be stored in ${stateFolder()} (${reason}): set PATCHBAY_STATE to another folder.`;
+    throw new Error(message, { cause });
+  }
+};
 
 /** Each running local stack has a file with its addresses, by which `npm run admin` finds it. */
 const State = z.object({

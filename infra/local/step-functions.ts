@@ -1,8 +1,120 @@
 import { randomUUID } from "node:crypto";
 import { json } from "node:stream/consumers";
+import type { RunOptions, StateMachine } from "aws-local-stepfunctions";
 import * as z from "zod/mini";
+import { placeholderOf, workflow } from "../../functions/checkout/workflow.ts";
+import { type Step, steps } from "../../shared/checkout/steps.ts";
 import { serveLocally } from "./listen.ts";
-import { type Execution, startWorkflow, type WorkflowOptions } from "./workflow.ts";
+
+/** Runs executions of the checkout's workflow, and serves Step Functions to the SDK. */
+
+let machine: Promise<StateMachine> | undefined;
+
+/** Loaded for the first execution. A test validates the workflow, which would take a third of a second here. */
+const loadMachine = async () => {
+  const { StateMachine } = await import("aws-local-stepfunctions");
+  return new StateMachine(throughJson(workflow), { validationOptions: { noValidate: true } });
+};
+
+export type StepHandler = (state: unknown) => Promise<object>;
+
+export type WorkflowOptions = {
+  readonly load: (name: Step["name"]) => StepHandler | undefined;
+  /** Overrides the duration of wait states, in milliseconds, by the name of the state. */
+  readonly waits?: Readonly<Record<string, number>>;
+  /** Overrides the interval before each retry of a task, in milliseconds. */
+  readonly retryMs?: number;
+  readonly onEvent?: (event: WorkflowEvent) => void;
+};
+
+type EventLogs = ReturnType<StateMachine["run"]>["eventLogs"];
+export type WorkflowEvent = EventLogs extends AsyncGenerator<infer Event> ? Event : never;
+
+/** The tasks of the workflow and of its map: the state's name, and its step. */
+const tasks = Object.entries({ ...workflow.States, ...workflow.States.ForwardPages.ItemProcessor.States }).flatMap(
+  ([state, definition]) => {
+    if (definition.Type !== "Task") return [];
+    const step = steps.find((each) => definition.Parameters.FunctionName === `\${${placeholderOf(each)}}`);
+    return step ? [[state, step.name] as const] : [];
+  },
+);
+
+/** Payloads go to and from a Lambda function as JSON. */
+const throughJson = (value: unknown) => JSON.parse(JSON.stringify(value));
+
+const overridesOf = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<RunOptions["overrides"]> => {
+  const invoke = (name: Step["name"]) => {
+    const handler = load(name);
+    if (!handler) throw new Error(`There is no function for the step ${name}.`);
+    return async (input: unknown) => {
+      const { Payload = null } = Object(input);
+      return { Payload: throughJson(await handler(throughJson(Payload))) };
+    };
+  };
+  return {
+    taskResourceLocalHandlers: Object.fromEntries(tasks.map(([state, name]) => [state, invoke(name)])),
+    waitTimeOverrides: { ...waits },
+    ...(retryMs !== undefined && {
+      retryIntervalOverrides: Object.fromEntries(tasks.map(([state]) => [state, retryMs])),
+    }),
+  };
+};
+
+/** What DescribeExecution returns of an execution's state. */
+type State = Readonly<{ status: "RUNNING" | "SUCCEEDED" | "FAILED" } & Partial<Record<string, unknown>>>;
+
+type Execution = ReturnType<typeof run>;
+
+const run = (execution: ReturnType<StateMachine["run"]>, input: string, onEvent: WorkflowOptions["onEvent"]) => {
+  let state: State = { status: "RUNNING" };
+  const end = (last: State) => {
+    state = { ...last, stopDate: seconds() };
+    return state;
+  };
+  const eventsReported = (async () => {
+    for await (const event of execution.eventLogs) onEvent?.(event);
+  })();
+  const ended = execution.result.then(
+    async (output) => {
+      await eventsReported;
+      return end({ status: "SUCCEEDED", output: JSON.stringify(output) });
+    },
+    (failure: unknown) => end({ status: "FAILED", ...errorOf(failure) }),
+  );
+  return { input, startDate: seconds(), state: () => state, ended, abort: () => execution.abort() };
+};
+
+/** In the format of AWS JSON. */
+const seconds = () => Date.now() / 1_000;
+
+const errorOf = (failure: unknown) => {
+  const inner = failure instanceof Error && failure.cause instanceof Error ? failure.cause : failure;
+  return inner instanceof Error ? { error: inner.name, cause: inner.message } : { error: "States.Runtime", cause: "" };
+};
+
+/** Runs executions of the workflow with the functions of the steps. As in Step Functions, a name can be used only once. */
+export const startWorkflow = (options: WorkflowOptions) => {
+  const executions = new Map<string, Execution>();
+  const overrides = overridesOf(options);
+  return {
+    /** By their names, in the order of their starts. */
+    executions,
+    /** Starts an execution, or returns a running one with the same name and input. Undefined if the name is already used. */
+    start: async (name: string, input: string): Promise<Execution | undefined> => {
+      machine ??= loadMachine();
+      const stateMachine = await machine;
+      const existing = executions.get(name);
+      if (existing) return existing.state().status === "RUNNING" && existing.input === input ? existing : undefined;
+      const context = { Execution: { Name: name } };
+      const execution = run(stateMachine.run(JSON.parse(input), { overrides, context }), input, options.onEvent);
+      executions.set(name, execution);
+      return execution;
+    },
+    stop: () => {
+      for (const { state, abort } of executions.values()) if (state().status === "RUNNING") abort();
+    },
+  };
+};
 
 /** What the SDK needs of Step Functions: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html */
 const arnPrefix = "arn:aws:states:us-east-1:000000000000";
@@ -31,21 +143,21 @@ const summary = (name: string, { startDate, state }: Execution) => ({
 
 type Action = (body: unknown) => object | Promise<object>;
 
-const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
+const actionsOf = (runner: ReturnType<typeof startWorkflow>) => {
   const actions: Readonly<Record<string, Action>> = {
     StartExecution: async (body) => {
       const { name = randomUUID(), input } = z.parse(Start, body);
-      const execution = await workflow.start(name, input);
+      const execution = await runner.start(name, input);
       if (!execution) throw serviceError("ExecutionAlreadyExists", `An execution ${name} already exists.`);
       return { executionArn: arnOf(name), startDate: execution.startDate };
     },
     ListExecutions: () => {
-      const last = [...workflow.executions].toReversed().slice(0, 100);
+      const last = [...runner.executions].toReversed().slice(0, 100);
       return { executions: last.map(([name, execution]) => summary(name, execution)) };
     },
     DescribeExecution: (body) => {
       const name = nameOf(z.parse(OfExecution, body).executionArn);
-      const execution = workflow.executions.get(name);
+      const execution = runner.executions.get(name);
       if (!execution) throw serviceError("ExecutionDoesNotExist", "There is no such execution.");
       return { ...summary(name, execution), input: execution.input };
     },
@@ -54,8 +166,8 @@ const actionsOf = (workflow: ReturnType<typeof startWorkflow>) => {
 };
 
 export const startStepFunctions = async (options: WorkflowOptions, port = 0) => {
-  const workflow = startWorkflow(options);
-  const actions = actionsOf(workflow);
+  const runner = startWorkflow(options);
+  const actions = actionsOf(runner);
   const { url, close } = await serveLocally(async (request, response) => {
     const send = (status: number, body: object) =>
       response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(JSON.stringify(body));
@@ -65,13 +177,14 @@ export const startStepFunctions = async (options: WorkflowOptions, port = 0) => 
       if (!action) throw new Error(`Only ${[...actions.keys()].join(", ")} are supported.`);
       send(200, await action(await json(request)));
     } catch (error) {
-      const { name, message } = error instanceof Error ? error : new Error(String(error));
-      send(400, { __type: known.find((each) => each === name) ?? "ValidationException", message });
+      const failure = error instanceof Error ? error : new Error(String(error));
+      const __type = known.find((each) => each === failure.name) ?? "ValidationException";
+      send(400, { __type, message: failure.message });
     }
   }, port);
   const stop = async () => {
-    workflow.stop();
+    runner.stop();
     await close();
   };
-  return { url, stateMachineArn, workflow, close: stop };
+  return { url, stateMachineArn, workflow: runner, close: stop };
 };

@@ -1,34 +1,26 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { DescribeTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import {
-  DescribeStreamCommand,
-  DynamoDBStreamsClient,
-  GetRecordsCommand,
-  GetShardIteratorCommand,
-  type _Record as StreamRecord,
-} from "@aws-sdk/client-dynamodb-streams";
+import { DynamoDB } from "@aws-sdk/client-dynamodb";
+import { DynamoDBStreams, type _Record as StreamRecord } from "@aws-sdk/client-dynamodb-streams";
 import * as z from "zod/mini";
 import { env } from "../../shared/env.ts";
 import { eventPrefix } from "../../shared/table/keys.ts";
 
 /** What Lambda does on AWS: reads the table's stream in batches of new events. */
 
-/** How far a stream has been read. */
 export const Checkpoint = z.object({ stream: z.string(), shard: z.string(), sequence: z.string() });
 type Checkpoint = z.infer<typeof Checkpoint>;
 
 /** In milliseconds: how often the end of a stream is read. */
 const pollMs = 100;
 
-const client = () => new DynamoDBStreamsClient({ endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "" });
+const client = () => new DynamoDBStreams({ endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "" });
 
 /** The ARN of the table's stream. Undefined if the table has none, or its endpoint has no streams. */
 export const tableStream = async (): Promise<string | undefined> => {
-  const describe = new DescribeTableCommand({ TableName: env.tableName() });
-  const { Table } = await new DynamoDBClient().send(describe);
+  const { Table } = await new DynamoDB().describeTable({ TableName: env.tableName() });
   const StreamArn = Table?.LatestStreamArn;
   if (!StreamArn) return undefined;
-  const readable = client().send(new DescribeStreamCommand({ StreamArn }));
+  const readable = client().describeStream({ StreamArn });
   return readable.then(
     () => StreamArn,
     () => undefined,
@@ -58,17 +50,14 @@ export const followStream = ({ stream, from, limit, deliver, onDelivered, warn }
     const start = position
       ? { ShardIteratorType: "AFTER_SEQUENCE_NUMBER" as const, SequenceNumber: position }
       : { ShardIteratorType: "TRIM_HORIZON" as const };
-    const command = new GetShardIteratorCommand({ StreamArn: stream, ShardId: shard, ...start });
-    return (await streams.send(command)).ShardIterator;
+    return (await streams.getShardIterator({ StreamArn: stream, ShardId: shard, ...start })).ShardIterator;
   };
 
   /** Reads a shard until it is closed. The last one of a stream is open. */
   const readShard = async (shard: string) => {
     let iterator = await iteratorOf(shard);
     while (iterator) {
-      const { Records = [], NextShardIterator } = await streams.send(
-        new GetRecordsCommand({ ShardIterator: iterator, Limit: limit }),
-      );
+      const { Records = [], NextShardIterator } = await streams.getRecords({ ShardIterator: iterator, Limit: limit });
       const fresh = Records.filter(
         ({ eventName, dynamodb }) => eventName === "INSERT" && dynamodb?.Keys?.sk?.S?.startsWith(eventPrefix),
       );
@@ -83,7 +72,7 @@ export const followStream = ({ stream, from, limit, deliver, onDelivered, warn }
   };
 
   const readAll = async () => {
-    const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn: stream }));
+    const { StreamDescription } = await streams.describeStream({ StreamArn: stream });
     const shards = (StreamDescription?.Shards ?? []).flatMap(({ ShardId = [] }) => ShardId);
     for (const shard of shards.slice(Math.max(0, shards.indexOf(reached?.shard ?? "")))) await readShard(shard);
   };

@@ -2,34 +2,24 @@ import { Agent, request } from "node:http";
 import { DatabaseSync } from "node:sqlite";
 import { pipeline } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  CreateTableCommand,
-  type CreateTableCommandInput,
-  DynamoDBClient,
-  type GlobalSecondaryIndex,
-  UpdateTimeToLiveCommand,
-} from "@aws-sdk/client-dynamodb";
+import { type CreateTableCommandInput, DynamoDB } from "@aws-sdk/client-dynamodb";
 import { lookupIndex } from "../../shared/table/keys.ts";
 import { type DynoxideOptions, startDynoxide } from "./dynoxide.ts";
 import { serveLocally } from "./listen.ts";
 
-const AttributeDefinitions = ["pk", "sk", lookupIndex].map(
-  (name) => ({ AttributeName: name, AttributeType: "S" }) as const,
-);
-
-const index = {
-  IndexName: lookupIndex,
-  KeySchema: [{ AttributeName: lookupIndex, KeyType: "HASH" }],
-  Projection: { ProjectionType: "KEYS_ONLY" },
-} satisfies GlobalSecondaryIndex;
-
 const createTable = async (endpoint: string, name: string, hasStream: boolean) => {
-  const client = new DynamoDBClient({ endpoint, maxAttempts: 1 });
+  const client = new DynamoDB({ endpoint, maxAttempts: 1 });
   const table: CreateTableCommandInput = {
     TableName: name,
     BillingMode: "PAY_PER_REQUEST",
-    AttributeDefinitions,
-    GlobalSecondaryIndexes: [index],
+    AttributeDefinitions: ["pk", "sk", lookupIndex].map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
+    GlobalSecondaryIndexes: [
+      {
+        IndexName: lookupIndex,
+        KeySchema: [{ AttributeName: lookupIndex, KeyType: "HASH" }],
+        Projection: { ProjectionType: "KEYS_ONLY" },
+      },
+    ],
     KeySchema: [
       { AttributeName: "pk", KeyType: "HASH" },
       { AttributeName: "sk", KeyType: "RANGE" },
@@ -39,8 +29,8 @@ const createTable = async (endpoint: string, name: string, hasStream: boolean) =
   const TimeToLiveSpecification = { AttributeName: "expires_at", Enabled: true };
   for (let attempt = 0; ; attempt += 1)
     try {
-      await client.send(new CreateTableCommand(table));
-      return await client.send(new UpdateTimeToLiveCommand({ TableName: name, TimeToLiveSpecification }));
+      await client.createTable(table);
+      return await client.updateTimeToLive({ TableName: name, TimeToLiveSpecification });
     } catch (error) {
       if (error instanceof Error && error.name === "ResourceInUseException") return;
       // Not every database that speaks DynamoDB's protocol has streams.

@@ -4,7 +4,8 @@ import type { Event } from "../../shared/history/event.ts";
 import type { ReceivedCall } from "./carrier-carts.ts";
 import type { Served } from "./gateway.ts";
 import { parseJson } from "./json-file.ts";
-import type { AdapterReport } from "./stack.ts";
+
+type AdapterReport = { readonly event: unknown; readonly answer?: unknown; readonly error?: unknown };
 
 /** The output of `npm start`: a line for each request, each call to the carrier and each step of a checkout. */
 
@@ -25,9 +26,7 @@ const LogLine = z.object({
   error: z.optional(LoggedError),
 });
 
-const AdapterEvent = z.object({ method: z.string(), path: z.string() });
-const AdapterAnswer = z.object({ status: z.number() });
-
+const AdapterCall = z.object({ method: z.string(), path: z.string() });
 const Source = z.object({ in: z.string(), pointer: z.string() });
 const ErrorBody = z.object({ errors: z.array(z.object({ code: z.string(), source: z.optional(Source) })) });
 
@@ -104,8 +103,8 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
     },
     /** An adapter has no log of its own: all that is known of its error is printed. */
     adapterCall: ({ event, answer, error }: AdapterReport): void => {
-      const { method, path } = z.safeParse(AdapterEvent, event).data ?? { method: "", path: "" };
-      const status = z.safeParse(AdapterAnswer, answer).data?.status;
+      const { method, path } = z.safeParse(AdapterCall, event).data ?? { method: "", path: "" };
+      const status = z.safeParse(z.object({ status: z.number() }), answer).data?.status;
       print("cyan", `adapter  ${status ?? "---"}           ${method} ${path}`, status === undefined);
       if (status === undefined) printError(error ? inspect(error).split("\n") : ["It has returned no status."]);
     },

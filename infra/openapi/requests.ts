@@ -1,8 +1,9 @@
 import { limits } from "../../shared/limits.ts";
 import type { DocumentedRoute } from "../../shared/route.ts";
 import { ids, pageParameters } from "../../shared/schema/documents.ts";
+import { mapped } from "../../shared/schema/fields.ts";
 import { bodyName, pascal, pathParameters } from "./names.ts";
-import { formJson, type Json, type JsonSchema, mapped, propertiesOf, type Schemas, type Share } from "./schemas.ts";
+import { formJson, type Json, type JsonSchema, propertiesOf, type Schemas, type Share } from "./schemas.ts";
 
 const exampleIds: Readonly<Record<string, string>> = ids;
 

@@ -1,9 +1,10 @@
 import { type ApiError, malformed } from "../../shared/errors.ts";
 import type { DocumentedRoute, Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
+import { mapped } from "../../shared/schema/fields.ts";
 import { ErrorDocument, errorsOf, reasons } from "./error-examples.ts";
 import { fileOf, operationId, pascal, pathParameters } from "./names.ts";
-import { type Json, mapped, responseSchema, type Schemas, type Share } from "./schemas.ts";
+import { type Json, responseSchema, type Schemas, type Share } from "./schemas.ts";
 
 const text = { type: "string" };
 

@@ -4,7 +4,7 @@ import { controlCharacters, Filename, UploadedFile } from "../../shared/attachme
 import type { NamedSchema, Route } from "../../shared/route.ts";
 import { contracts, routes } from "../../shared/routes.ts";
 import { envelopeProperties, listOf, listProperties, named, pageInfo } from "../../shared/schema/documents.ts";
-import { Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
+import { mapped, Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
 import { credential, Identity, Secret } from "../../shared/switches/switch-schema.ts";
 import { errorSchemas } from "./error-examples.ts";
 import { eventSchemas } from "./event-schemas.ts";
@@ -24,9 +24,6 @@ export type JsonSchema = Json & {
   /** Not a keyword: the descriptions of its properties, from `registry`. */
   readonly texts?: Readonly<Record<string, string>>;
 };
-
-export const mapped = <T, R>(values: Readonly<Record<string, T>>, change: (value: T, name: string) => R) =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]));
 
 /** Throws an error whose cause says where the two differ. */
 const requireSame = (message: string, one: Json, other: Json) => {

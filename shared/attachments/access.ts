@@ -3,7 +3,7 @@ import type { Route } from "../route.ts";
 import type { Item } from "../table/expressions.ts";
 import { type Key, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { getMany, parseItem } from "../table/read.ts";
-import type { AccessCheck, Check, Checks, Lookup, PathId, Principal } from "../tenants/access.ts";
+import type { AccessCheck, Check, Checks, Given, PathId, Principal } from "../tenants/access.ts";
 import { type Parent, readParent } from "../tenants/orders.ts";
 import { canAccess, hasPermission } from "../tenants/tenant-schema.ts";
 import { Attachment, Upload, uploadExpiry } from "./attachment-schema.ts";
@@ -23,7 +23,7 @@ type DeleteRoute = AttachmentRoute & { readonly operation: "delete" };
 type FoundParent = { readonly parentId: PathId; readonly parent: Parent | undefined };
 
 /** The parent that the path names. 404 if that is not an id. */
-export const parentRef = ({ pathId }: Lookup, type: ParentType) => {
+export const parentRef = ({ pathId }: Given, type: ParentType) => {
   const parentId = pathId(`${type}_id`);
   if (parentId.id === undefined) throw notFound(type, parentId.requestedId);
   const ref: ParentRef = { type, id: parentId.id };
@@ -31,13 +31,13 @@ export const parentRef = ({ pathId }: Lookup, type: ParentType) => {
 };
 
 /** What every endpoint of attachments gets: the parent, and the account that owns it. */
-type Scope = { readonly parent: Parent; readonly owner: string };
+type OfParent = { readonly parent: Parent; readonly owner: string };
 
 function* admitParent(
   { parent: type, permission }: AttachmentRoute,
   { parentId, parent }: FoundParent,
   { apiKey, user }: Principal,
-): Checks<Scope> {
+): Checks<OfParent> {
   yield [`the ${type} exists`, parentId.requestedId];
   if (!parent) throw notFound(type, parentId.requestedId);
   const { account, state } = parent;
@@ -52,10 +52,9 @@ function* admitParent(
   return { parent, owner: account.id };
 }
 
-/** For listing and creating under a parent. */
-export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, Scope> = {
-  load: async (lookup, { parent: type }) => {
-    const { parentId, ref } = parentRef(lookup, type);
+export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, OfParent> = {
+  load: async (given, { parent: type }) => {
+    const { parentId, ref } = parentRef(given, type);
     return { parentId, parent: await readParent(ref) };
   },
   admit: (found, principal, route) => admitParent(route, found, principal),
@@ -65,13 +64,13 @@ type FoundItems = FoundParent & { readonly items: readonly (Item | undefined)[];
 
 /** Reads the parent and, in the same round trips, the items that the path parameter `name` stands for. None if that is not an id. */
 const loadBelow = async (
-  lookup: Lookup,
+  given: Given,
   type: ParentType,
   name: "attachment_id" | "upload_id",
   keysOf: (ref: ParentRef, id: string) => readonly Key[],
 ): Promise<FoundItems> => {
-  const { parentId, ref } = parentRef(lookup, type);
-  const { id, requestedId } = lookup.pathId(name);
+  const { parentId, ref } = parentRef(given, type);
+  const { id, requestedId } = given.pathId(name);
   const [parent, items] = await Promise.all([readParent(ref), getMany(id === undefined ? [] : keysOf(ref, id))]);
   return { parentId, parent, items, requestedId };
 };
@@ -81,29 +80,28 @@ const existence = ({ document, parent, on }: AttachmentRoute, { requestedId }: F
   requestedId,
 ];
 
-/** For showing and updating one attachment. */
-export const oneAttachment: AccessCheck<ItemRoute, FoundItems, Scope & { readonly current: Attachment }> = {
-  load: (lookup, { parent }) => loadBelow(lookup, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id)]),
+export const oneAttachment: AccessCheck<ItemRoute, FoundItems, OfParent & { readonly current: Attachment }> = {
+  load: (given, { parent }) => loadBelow(given, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id)]),
   *admit(found, principal, route) {
-    const scope = yield* admitParent(route, found, principal);
+    const admitted = yield* admitParent(route, found, principal);
     const [item] = found.items;
     yield existence(route, found);
     if (!item) throw notFound(route.resource, found.requestedId);
-    return { ...scope, current: parseItem(Attachment, item) };
+    return { ...admitted, current: parseItem(Attachment, item) };
   },
 };
 
 /** For completing a direct upload of the parent. 404 also if the upload has expired without being used. */
-export const uploadOfParent: AccessCheck<UploadRoute, FoundItems, Scope & { readonly upload: Upload }> = {
-  load: (lookup, { parent }) => loadBelow(lookup, parent, "upload_id", (ref, id) => [keys.upload(ref, id)]),
+export const uploadOfParent: AccessCheck<UploadRoute, FoundItems, OfParent & { readonly upload: Upload }> = {
+  load: (given, { parent }) => loadBelow(given, parent, "upload_id", (ref, id) => [keys.upload(ref, id)]),
   *admit(found, principal, route, now) {
-    const scope = yield* admitParent(route, found, principal);
+    const admitted = yield* admitParent(route, found, principal);
     const [item] = found.items;
     yield existence(route, found);
     const upload = item && parseItem(Upload, item);
     if (!upload || (upload.state === "open" && uploadExpiry(upload) <= now))
       throw notFound("upload", found.requestedId);
-    return { ...scope, upload };
+    return { ...admitted, upload };
   },
 };
 
@@ -111,16 +109,16 @@ export const uploadOfParent: AccessCheck<UploadRoute, FoundItems, Scope & { read
 type Deletable = Attachment & { readonly unfinished: boolean };
 
 /** For deleting one attachment, or finishing the delete of one whose file could not be removed. */
-export const deletableAttachment: AccessCheck<DeleteRoute, FoundItems, Scope & { readonly current: Deletable }> = {
-  load: (lookup, { parent }) =>
-    loadBelow(lookup, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)]),
+export const deletableAttachment: AccessCheck<DeleteRoute, FoundItems, OfParent & { readonly current: Deletable }> = {
+  load: (given, { parent }) =>
+    loadBelow(given, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)]),
   *admit(found, principal, route, now) {
-    const scope = yield* admitParent(route, found, principal);
+    const admitted = yield* admitParent(route, found, principal);
     yield existence(route, found);
     const [stored, unfinished] = found.items;
     const isExpired = Number(unfinished?.expires_at) * 1000 <= now.getTime();
     const item = stored ?? (isExpired ? undefined : unfinished);
     if (!item) throw notFound(route.resource, found.requestedId);
-    return { ...scope, current: { ...parseItem(Attachment, item), unfinished: !stored } };
+    return { ...admitted, current: { ...parseItem(Attachment, item), unfinished: !stored } };
   },
 };

@@ -33,7 +33,6 @@ const metadata = {
   reference_id: z._default(z.nullable(Uuid), null),
 };
 
-/** Their descriptions in the OpenAPI document. */
 export const metadataDescriptions = {
   name: "The display name.",
   notes: "Free text. An empty string is stored as null.",
@@ -48,7 +47,6 @@ export const metadataExample = {
   reference_id: "7b3e4c1a-5d2f-4e8a-9c61-0f2d8a4b6e13",
 } as const satisfies { readonly [K in keyof typeof metadata]: z.output<(typeof metadata)[K]> };
 
-/** The metadata of an attachment with a name and defaults. */
 export const minimalMetadata = (name: string) => z.parse(z.object(metadata), { name });
 
 /** The properties that a PATCH can change. */
@@ -164,7 +162,6 @@ export const CarrierReceipt = z.object({
   reason: z._default(z.nullable(z.string()), null),
 });
 
-/** The file of a form. */
 export const UploadedFile = z
   .object(
     {
@@ -215,18 +212,8 @@ export type NewMetadata = z.infer<typeof NewMetadata>;
 /** A new attachment as a form sends it. */
 export const NewAttachment = z.object({ file: UploadedFile, ...NewMetadata.shape });
 
-const withinUploadLimit = z.refine<number>((bytes) => bytes > limits.uploadBytes || bytes <= env.maxUploadBytes(), {
-  error: () => `must be at most ${env.maxUploadBytes()}`,
-  params: {
-    sub_code: "constraint.range",
-    minimum: 1,
-    get maximum() {
-      return env.maxUploadBytes();
-    },
-  },
-});
-
-export const UploadBytes = z.int().check(z.minimum(1), z.maximum(limits.uploadBytes), withinUploadLimit);
+/** The limit of the stage is read once. Pure, so that only bundles of uploads have it. */
+export const UploadBytes = z.int().check(z.minimum(1), z.maximum(/* @__PURE__ */ env.maxUploadBytes()));
 
 /** The file of a direct upload, as announced by the caller. */
 export const UploadFile = z.object({

@@ -5,36 +5,14 @@ import type { Contract } from "../route.ts";
 import { documented, idProperty, ids, named, page, pageParameters, timeProperties } from "../schema/documents.ts";
 import { pick, Timestamp, Ulid } from "../schema/fields.ts";
 import type { ParentType } from "../table/keys.ts";
-import {
-  AttachmentChanges,
-  AttachmentData,
-  attachmentDocument,
-  FileData,
-  ForwardingData,
-  ForwardingState,
-  metadataDescriptions,
-  metadataExample,
-  minimalMetadata,
-  NewAttachment,
-  NewMetadata,
-  UploadBytes,
-  UploadFile,
-} from "./attachment-schema.ts";
-import {
-  completeUploadRoute,
-  createAttachmentRoute,
-  createUploadRoute,
-  deleteAttachmentRoute,
-  listAttachmentsRoute,
-  showAttachmentRoute,
-  updateAttachmentRoute,
-} from "./routes.ts";
+import * as schema from "./attachment-schema.ts";
+import * as rows from "./routes.ts";
 
 /** What the OpenAPI document says about the endpoints of attachments: documents, texts and examples. No function loads this file. */
 
 const RequestDocument = z.object({ type: z.literal("request"), data: z.object({ id: Ulid }) });
-const FileDocument = z.object({ type: z.literal("file"), data: FileData });
-const ForwardingDocument = z.object({ type: z.literal("forwarding"), data: ForwardingData });
+const FileDocument = z.object({ type: z.literal("file"), data: schema.FileData });
+const ForwardingDocument = z.object({ type: z.literal("forwarding"), data: schema.ForwardingData });
 
 const OrderAttachmentAssociations = z.object({
   file: z.optional(FileDocument),
@@ -47,7 +25,7 @@ const UploadData = z.object({
   id: Ulid,
   filename: z.string(),
   content_type: z.string(),
-  bytes: UploadBytes,
+  bytes: schema.UploadBytes,
   sha256: z.string(),
   method: z.literal("PUT"),
   url: z.url(),
@@ -58,12 +36,12 @@ const UploadData = z.object({
 export const attachmentDocuments = {
   request_attachment: z.object({
     type: z.literal("request_attachment"),
-    data: AttachmentData,
+    data: schema.AttachmentData,
     associations: RequestAttachmentAssociations,
   }),
   order_attachment: z.object({
     type: z.literal("order_attachment"),
-    data: AttachmentData,
+    data: schema.AttachmentData,
     associations: z.optional(OrderAttachmentAssociations),
   }),
   upload: z.object({ type: z.literal("upload"), data: UploadData }),
@@ -73,7 +51,7 @@ export const attachmentDocuments = {
 };
 
 const newMetadata = {
-  ...metadataDescriptions,
+  ...schema.metadataDescriptions,
   filename: "The name of the file. Defaults to the name of the uploaded file.",
 };
 
@@ -90,17 +68,17 @@ const associations = {
 };
 
 const schemas = [
-  named("AttachmentData", AttachmentData, { ...idProperty, ...newMetadata, ...timeProperties }),
-  named("NewAttachment", NewAttachment, { file: "The file. Required, and not empty.", ...newMetadata }),
-  named("AttachmentCompleteData", NewMetadata, newMetadata),
-  named("AttachmentUpdateData", AttachmentChanges, pick(AttachmentChanges, metadataDescriptions)),
+  named("AttachmentData", schema.AttachmentData, { ...idProperty, ...newMetadata, ...timeProperties }),
+  named("NewAttachment", schema.NewAttachment, { file: "The file. Required, and not empty.", ...newMetadata }),
+  named("AttachmentCompleteData", schema.NewMetadata, newMetadata),
+  named("AttachmentUpdateData", schema.AttachmentChanges, pick(schema.AttachmentChanges, schema.metadataDescriptions)),
   named("RequestAttachmentAssociations", RequestAttachmentAssociations, {
     request: "The request that the attachment belongs to. Its id stays the same after checkout.",
     ...associations,
   }),
   named("OrderAttachmentAssociations", OrderAttachmentAssociations, associations),
   named("RequestData", RequestDocument.shape.data, idProperty),
-  named("FileData", FileData, {
+  named("FileData", schema.FileData, {
     bytes: "The size of the file, in bytes.",
     content_type: "The media type that the upload gave.",
     sha256: "The SHA-256 of the file, in hexadecimal.",
@@ -108,20 +86,20 @@ const schemas = [
     encrypted:
       "Whether a PDF is encrypted: whether it has an `/Encrypt` entry, with or without a password to open it. Null for any other file.",
   }),
-  named("ForwardingData", ForwardingData, {
+  named("ForwardingData", schema.ForwardingData, {
     state: "The overall state: the least advanced of the requests' states.",
     requests:
       "The state by request: the attachment's own request or, for an attachment of an order, each request of the order whose attachments are forwarded.",
   }),
-  named("RequestForwarding", ForwardingData.shape.requests.def.element, {
+  named("RequestForwarding", schema.ForwardingData.shape.requests.def.element, {
     id: "The id of the request.",
     state:
       "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier or the malware scan. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
     at: "When the state was reached, or null if nothing has been sent.",
     reason: "What the carrier or the malware scan tells the customer about the refusal, or null.",
   }),
-  { name: "ForwardingState", schema: ForwardingState },
-  named("UploadCreateData", UploadFile, uploadFile),
+  { name: "ForwardingState", schema: schema.ForwardingState },
+  named("UploadCreateData", schema.UploadFile, uploadFile),
   named("UploadData", UploadData, {
     ...idProperty,
     ...uploadFile,
@@ -162,21 +140,21 @@ const insertedAt = (time: string) => ({ inserted_at: time, updated_at: time });
 
 const letter = () => ({
   id: ids.attachment,
-  ...metadataExample,
+  ...schema.metadataExample,
   filename: "loa-2125550142.pdf",
   ...insertedAt("2026-11-21T09:14:03.217Z"),
 });
 
 const bill = () => ({
   id: ids.otherAttachment,
-  ...minimalMetadata("Latest bill"),
+  ...schema.minimalMetadata("Latest bill"),
   filename: "bill-2026-10.pdf",
   ...insertedAt("2026-11-21T09:15:41.802Z"),
 });
 
 const bills = () => ({
   id: ids.upload,
-  ...minimalMetadata("Bills of 2026"),
+  ...schema.minimalMetadata("Bills of 2026"),
   filename: scan.filename,
   ...insertedAt("2026-11-21T09:20:36.194Z"),
 });
@@ -213,13 +191,13 @@ const unusable = (detail: string) => [problemIn("path", "/upload_id", "constrain
 const routesOf = (parent: ParentType) => {
   const one = { request: "a request", order: "an order" }[parent];
   const type = `${parent}_attachment`;
-  const document = (data: AttachmentData, included?: object) =>
-    attachmentDocument({ type: parent, id: ids[parent] }, data, included);
-  const parts = Object.entries({ ...metadataExample, filename: letter().filename });
+  const document = (data: schema.AttachmentData, included?: object) =>
+    schema.attachmentDocument({ type: parent, id: ids[parent] }, data, included);
+  const parts = Object.entries({ ...schema.metadataExample, filename: letter().filename });
   const changes = { name: "Letter of authorization, countersigned", notes: null };
   const referenceInUse = alreadyTaken("/data/reference_id", { id: ids.otherAttachment, type });
   return [
-    documented(createAttachmentRoute(parent), {
+    documented(rows.createAttachmentRoute(parent), {
       summary: `Upload a document to ${one}`,
       description: `Stores a file and its metadata. ${scope[parent]}\n\nA file that is too large for a form needs a direct upload.\n\n${forwarded}`,
       body: { type, ...Object.fromEntries(parts.map(([name, value]) => [`data[${name}]`, value])) },
@@ -235,21 +213,21 @@ const routesOf = (parent: ParentType) => {
         "The reference_id is in use": [referenceInUse],
       },
     }),
-    documented(listAttachmentsRoute(parent), {
+    documented(rows.listAttachmentsRoute(parent), {
       summary: `List ${one}'s attachments`,
       description: `Lists the ${parent}'s own attachments. Reads are strongly consistent: the list includes every attachment whose creation has been confirmed.`,
       query: { ...pageParameters, reference_id: referenceText, include },
       response: page(document(letter()), document(bill())),
       others: { "With include=file": page(document(letter(), { file })) },
     }),
-    documented(showAttachmentRoute(parent), {
+    documented(rows.showAttachmentRoute(parent), {
       summary: `Show ${one}'s attachment`,
       description: "Returns the metadata of the attachment. The file cannot be downloaded.",
       query: { include },
       response: document(letter()),
       others: { "With include=file,forwarding": document(letter(), { file, forwarding: forwarding() }) },
     }),
-    documented(updateAttachmentRoute(parent), {
+    documented(rows.updateAttachmentRoute(parent), {
       summary: `Update ${one}'s attachment`,
       description:
         "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced.",
@@ -260,12 +238,12 @@ const routesOf = (parent: ParentType) => {
         "The reference_id is changed": [problem("reference_id", "constraint.immutable", "can't be changed")],
       },
     }),
-    documented(deleteAttachmentRoute(parent), {
+    documented(rows.deleteAttachmentRoute(parent), {
       summary: `Delete ${one}'s attachment`,
       description: "Permanently deletes the file and its metadata, and returns the deleted document.",
       response: document(letter()),
     }),
-    documented(createUploadRoute(parent), {
+    documented(rows.createUploadRoute(parent), {
       summary: `Prepare a direct upload to ${one}`,
       description: `Prepares a direct upload of a file of up to ${limits.uploadBytes.toLocaleString("en")} bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then complete the upload. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256, and accepts it once: if a PUT whose response was lost is repeated, storage returns 412, which means that the file is there. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed. The programs in \`docs/examples\` send such files.`,
       body: { type: "upload", data: scan },
@@ -280,7 +258,7 @@ const routesOf = (parent: ParentType) => {
         "The SHA-256 is not valid": [problem("sha256", "constraint.format", "must be 64 hexadecimal digits")],
       },
     }),
-    documented(completeUploadRoute(parent), {
+    documented(rows.completeUploadRoute(parent), {
       summary: `Complete a direct upload to ${one}`,
       description: `Creates an attachment of a file that a direct upload has sent to storage. The attachment has the id of the upload. ${scope[parent]}\n\nA request that fails does not use the upload up.\n\n${forwarded}`,
       body: { type, data: { name: "Bills of 2026", file_hint: "DEFAULT" } },

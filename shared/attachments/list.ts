@@ -14,8 +14,8 @@ type Query = PageQuery & { readonly reference_id?: string | undefined };
 /** `total` is present if it is not that of the whole list. */
 type AttachmentPage = Page<Attachment> & { readonly total?: number };
 
-export const attachmentPage: PageReader<CollectionRoute, AttachmentPage, Query> = async (lookup, query, { parent }) => {
-  const { ref } = parentRef(lookup, parent);
+export const attachmentPage: PageReader<CollectionRoute, AttachmentPage, Query> = async (given, query, { parent }) => {
+  const { ref } = parentRef(given, parent);
   const list = collections.attachments(ref);
   if (query.reference_id !== undefined) return referencedPage(ref, query, query.reference_id);
   return readPage(list, pageRequest(list, query), Attachment);
@@ -26,13 +26,12 @@ const Reference = z.object({ attachment: z.string() });
 /** Returns a page with the attachment that has a reference_id, or an empty one. Takes two reads, whatever the list's length. */
 const referencedPage = async (ref: ParentRef, query: Query, uuid: string): Promise<AttachmentPage> => {
   const cursors = (["after", "before"] as const).filter((name) => query[name] !== undefined);
-  if (cursors.length > 0) throw invalid(cursors.map(notWithReference));
+  const problem = "can't be combined with reference_id";
+  if (cursors.length > 0)
+    throw invalid(cursors.map((one) => problemIn("query", `/${one}`, "constraint.format", problem)));
   const { limit } = pageRequest(collections.attachments(ref), query);
   const reference = await get(keys.reference(ref, uuid));
   const found = await readAttachment(ref, reference ? parseItem(Reference, reference).attachment : noId);
   const items = found ? [found] : [];
   return { items, after: null, before: null, limit, total: items.length };
 };
-
-const notWithReference = (name: string) =>
-  problemIn("query", `/${name}`, "constraint.format", "can't be combined with reference_id");

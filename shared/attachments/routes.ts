@@ -11,10 +11,7 @@ import {
   UploadFile,
 } from "./attachment-schema.ts";
 
-/**
- * The rows of the endpoints of attachments, each for a request or an order. They are pure functions, so that a function's
- * bundle contains only its own row. `contract.ts` has their texts and examples.
- */
+/** The rows of attachments' endpoints, for either parent: pure functions, so that a bundle contains only its own. Texts: `contract.ts`. */
 
 /** The permission that the parent requires, by the state of its order. */
 export const parentPermissions = {

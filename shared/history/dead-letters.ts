@@ -3,10 +3,9 @@ import { clientSettings } from "../deadline.ts";
 import { env } from "../env.ts";
 import type { DeadLetter } from "./publish.ts";
 
-let client: SQSClient | undefined;
+const client = new SQSClient(clientSettings(5_000));
 
 /** Puts a message about an event that cannot be read into the queue of dead letters, which has an alarm. */
 export const sendDeadLetter = async (letter: DeadLetter): Promise<void> => {
-  client ??= new SQSClient(clientSettings(5_000));
   await client.send(new SendMessageCommand({ QueueUrl: env.deadLettersUrl(), MessageBody: JSON.stringify(letter) }));
 };

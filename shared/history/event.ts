@@ -26,8 +26,6 @@ export type Actor = z.infer<typeof Actor>;
 
 const ref = { type: z.string(), id: z.string() };
 
-const EventFile = z.object({ bytes: z.int(), sha256: z.string() });
-
 /** `status` is null for the result of a malware scan, and for a redirect. */
 const EventAnswer = z.object({ status: z.nullable(z.int()) });
 
@@ -58,7 +56,7 @@ export const Event = z.object({
   /** The names of the properties that an update changed, or null for any other event. */
   changed: z.nullable(z.array(z.string())),
   changes: z.optional(z.record(z.string(), EventChange)),
-  file: z.optional(EventFile),
+  file: z.optional(z.object({ bytes: z.int(), sha256: z.string() })),
   answer: z.optional(EventAnswer),
   /** How an operator has settled whether the carrier has checked a cart out. */
   outcome: z.optional(z.enum(["checked_out", "open"])),

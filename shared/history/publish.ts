@@ -35,12 +35,7 @@ export type DeadLetter = {
 /** The maximum of PutEvents: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html */
 const perCall = 10;
 
-let client: EventBridgeClient | undefined;
-
-const eventBridge = () => {
-  client ??= new EventBridgeClient(clientSettings(5_000));
-  return client;
-};
+const client = new EventBridgeClient(clientSettings(5_000));
 
 const entryOf = ({ NewImage = {} }: StreamRecord) => {
   const event = parseItem(Publishable, unmarshall(NewImage));
@@ -96,7 +91,7 @@ export const publish = async (batch: unknown, bury: (letter: DeadLetter) => Prom
 const put = async (sent: readonly Judged[]) => {
   if (sent.length === 0) return { refused: [], codes: [] };
   const command = new PutEventsCommand({ Entries: sent.flatMap(({ entry }) => entry ?? []) });
-  const { Entries = [] } = await eventBridge().send(command);
+  const { Entries = [] } = await client.send(command);
   const refused = sent.filter((_, index) => !Entries[index]?.EventId);
   return { refused, codes: [...new Set(Entries.flatMap(({ ErrorCode }) => ErrorCode ?? []))] };
 };

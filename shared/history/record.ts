@@ -1,4 +1,4 @@
-import { newId } from "../schema/fields.ts";
+import { mapped, newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import { type EventSubject, keys, lookupOf } from "../table/keys.ts";
 import type { Actor, EventChange, EventType, StoredEvent, WrittenEvent } from "./event.ts";
@@ -74,9 +74,7 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
     resource,
     parent,
     changed: changed ? [...changed] : null,
-    ...(changes && {
-      changes: Object.fromEntries(Object.entries(changes).map(([name, one]) => [name, shortened(one)])),
-    }),
+    ...(changes && { changes: mapped(changes, shortened) }),
     ...(file && { file }),
     ...(outcome && { outcome }),
     ...evidence,

@@ -32,7 +32,7 @@ export const readForm = async (event: RequestEvent, reads: FormReads): Promise<R
   });
   const data = new Map<string, Part>();
   const problems: Problem[] = [];
-  for (const [name, all] of Map.groupBy(parts, ({ name }) => name)) {
+  for (const [name, all] of Map.groupBy(parts, (one) => one.name)) {
     // Some generated clients send the path of a file as a text, too.
     const files = all.filter(({ part }) => typeof part !== "string");
     const [first, second] = files.length > 0 ? files : all;
@@ -139,7 +139,7 @@ const dispositionOf = ({ headers }: RawPart): Readonly<Record<string, string>> =
 /** Returns a file or a text. A plain field is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
 const partOf = (name: string, kind: PartKind, filename: string | undefined, { headers, chunks }: RawPart): Part => {
   const content = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
-  const value = (header: string) => headers.get(header)?.[0]?.split(";")[0]?.trim().toLowerCase();
+  const value = (field: string) => headers.get(field)?.[0]?.split(";")[0]?.trim().toLowerCase();
   const encoding = value("content-transfer-encoding") || "binary";
   if (!/^(7bit|8bit|binary)$/.test(encoding)) throw unreadable(`${name} has the Content-Transfer-Encoding ${encoding}`);
   if (content.length > env.maxFileBytes()) throw fileTooLarge(env.maxFileBytes());

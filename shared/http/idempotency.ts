@@ -11,11 +11,7 @@ import type { Principal } from "../tenants/access.ts";
 import type { ApiKey } from "../tenants/tenant-schema.ts";
 import { headerLines, pathId, type RequestEvent } from "./request.ts";
 
-type PresentedIdempotencyKey = {
-  readonly key: string;
-  readonly stored: Item | undefined;
-  readonly problems: readonly Problem[];
-};
+type PresentedIdempotencyKey = Awaited<ReturnType<typeof readIdempotencyKey>>;
 
 const { length: longest, characters } = limits.idempotencyKey;
 const allowed = new RegExp(`^${characters}+$`);
@@ -34,7 +30,7 @@ const problemsOf = (key: string, isRepeated: boolean): Problem[] => {
 export const readIdempotencyKey = async (
   event: Pick<RequestEvent, "httpMethod" | "headers" | "multiValueHeaders">,
   apiKey: Promise<ApiKey | undefined>,
-): Promise<PresentedIdempotencyKey | undefined> => {
+) => {
   const [key, ...others] = headerLines(event, "Idempotency-Key");
   if (event.httpMethod !== "POST" || key === undefined) return undefined;
   const problems = problemsOf(key, others.length > 0);
@@ -50,14 +46,14 @@ const withoutBytes = (_name: string, value: unknown) => (value instanceof Uint8A
 
 /** Two bodies are the same if their parsed content and their paths are. Another multipart boundary makes no difference. */
 const fingerprintOf = ({ name }: Pick<Route, "name">, event: RequestEvent, compared: unknown): string => {
-  const ids = Object.keys(event.pathParameters ?? {}).map((name) => pathId(event, name).requestedId);
+  const ids = Object.keys(event.pathParameters ?? {}).map((parameter) => pathId(event, parameter).requestedId);
   return createHash("sha256")
     .update(JSON.stringify([name, ids, compared], withoutBytes))
     .digest("base64url");
 };
 
 export const idempotencyOf = (
-  presented: PresentedIdempotencyKey | undefined,
+  presented: PresentedIdempotencyKey,
   route: Pick<Route, "name">,
   event: RequestEvent,
   { apiKey: { account } }: Principal,

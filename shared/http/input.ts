@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import * as z from "zod/mini";
 import { invalid, malformed, type Problem, payloadTooLarge, problem, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Immutable, QueryReads, Reads } from "../route.ts";
+import type { Immutable, Properties, QueryReads, Reads } from "../route.ts";
 import { check } from "../schema/check.ts";
 import { header, type RequestEvent } from "./request.ts";
 
@@ -11,9 +11,7 @@ export type ReadBody = (event: RequestEvent) => Promise<ReadInput>;
 export type ReadInput = { readonly input: unknown; readonly problems: readonly Problem[] };
 
 /** Parses a JSON body. 415 for another media type, 413 if it is too large, 422 if it cannot be parsed. */
-export const readJson: ReadBody = async (event) => ({ input: parseJson(event), problems: [] });
-
-const parseJson = (event: RequestEvent): unknown => {
+export const readJson: ReadBody = async (event) => {
   if (!/^application\/json\s*(;|$)/i.test(header(event, "Content-Type") ?? ""))
     throw unsupportedMediaType("application/json");
   if (!/^(identity)?$/i.test(header(event, "Content-Encoding")?.trim() ?? ""))
@@ -24,13 +22,11 @@ const parseJson = (event: RequestEvent): unknown => {
   const text = body.toString();
   if (text.startsWith("\ufeff")) throw malformed("must not begin with a byte order mark");
   try {
-    return JSON.parse(text);
+    return { input: JSON.parse(text), problems: [] };
   } catch {
     throw malformed("is not valid JSON");
   }
 };
-
-export type Current = Readonly<Record<string, unknown>>;
 
 /** Validates the query against the route's schema. 422 with all problems. */
 export const parseQuery = <S extends z.core.$ZodType>(event: RequestEvent, { schema }: QueryReads<S>): z.output<S> => {
@@ -52,33 +48,28 @@ export const readInput = async <S extends z.core.$ZodType>(
   event: RequestEvent,
   reads: Reads<S>,
   readBody: ReadBody,
-  current: Current | undefined,
+  current: Properties | undefined,
   headerProblems: readonly Problem[],
 ): Promise<Input<z.output<S>>> => {
   if (reads.from === "nothing") return { input: z.parse(reads.schema, undefined), compared: undefined };
   if (reads.from === "query") return { input: parseQuery(event, reads), compared: undefined };
   const { input, problems } = await readBody(event);
   const checked = check(reads.schema, input, "body");
-  const immutable = reads.from === "json" ? immutableProblems(input, reads.immutable ?? {}, current) : [];
-  const rules = (reads.from === "json" && reads.rules?.(input, current)) || [];
+  const sent = dataOf(input);
+  const immutable = reads.from === "json" ? immutableProblems(sent, reads.immutable ?? {}, current) : [];
+  const rules = (reads.from === "json" && reads.rules?.(sent, current)) || [];
   const all = [...problems, ...(checked.problems ?? []), ...immutable, ...rules, ...headerProblems];
   if (checked.problems || all.length > 0) throw invalid(all);
-  return { input: checked.value, compared: sentProperties(input, checked.value) };
-};
-
-const dataOf = (body: unknown) => z.safeParse(Body, body).data?.data ?? {};
-
-/** Without defaults, so that a deployment that changes one does not change the fingerprints of Idempotency-Keys. */
-const sentProperties = (sent: unknown, parsed: unknown) => {
-  const names = dataOf(sent);
-  return Object.entries(dataOf(parsed)).filter(([name]) => Object.hasOwn(names, name));
+  // Without defaults, so that a deployment that changes one does not change the fingerprints of Idempotency-Keys.
+  const compared = Object.entries(dataOf(checked.value)).filter(([name]) => Object.hasOwn(sent, name));
+  return { input: checked.value, compared };
 };
 
 const Body = z.object({ data: z.record(z.string(), z.unknown()) });
 
-const immutableProblems = (input: unknown, immutable: Immutable, current: Current | undefined): Problem[] => {
-  const sent = dataOf(input);
-  return Object.entries(immutable)
+const dataOf = (body: unknown): Properties => z.safeParse(Body, body).data?.data ?? {};
+
+const immutableProblems = (sent: Properties, immutable: Immutable, current: Properties | undefined): Problem[] =>
+  Object.entries(immutable)
     .filter(([name, isSame]) => Object.hasOwn(sent, name) && !isSame(sent[name], current?.[name]))
     .map(([name]) => problem(name, "constraint.immutable", "can't be changed"));
-};

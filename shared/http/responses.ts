@@ -91,8 +91,8 @@ export const responseOrNotModified = (event: RequestEvent, status: number, reply
 
 /** The outermost layer: turns an error into its response, and writes the request's one log line. */
 export const respond = ({ name }: Pick<Route, "name">): MiddlewareObj<RequestEvent, APIGatewayProxyResult> => ({
-  after: ({ event, response }) => {
-    logRequest(name, event, response?.statusCode ?? 0);
+  after: (request) => {
+    logRequest(name, request.event, request.response?.statusCode ?? 0);
   },
   onError: (request) => {
     const error = asApiError(request.error);

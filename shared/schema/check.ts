@@ -21,7 +21,7 @@ const blank = { sub_code: "constraint.required", detail: "can't be blank" } as c
 /** Returns the schemas of the value at a path: more than one where a schema wraps or converts another. */
 const schemasAt = (schema: $ZodType, path: readonly PropertyKey[]): $ZodType[] => {
   const { def } = schema._zod;
-  const below = (value: unknown, rest = path) => (value instanceof $ZodType ? schemasAt(value, rest) : []);
+  const below = (value: unknown, at = path) => (value instanceof $ZodType ? schemasAt(value, at) : []);
   const wrapped = ["innerType", "in", "out"].flatMap((name) => below(Reflect.get(def, name)));
   const [key, ...rest] = path;
   if (key === undefined) return [schema, ...wrapped];
@@ -122,8 +122,7 @@ type Checked<T> =
   | { readonly value?: never; readonly problems: readonly Problem[] };
 
 // zod reports an empty array in place of a text twice: wrong type and too short. The type is enough.
-const isOfWrongType = (pointer: string) => (other: Problem) =>
-  other.pointer === pointer && other.sub_code === "constraint.type";
+const isOfWrongType = (at: string) => (other: Problem) => other.pointer === at && other.sub_code === "constraint.type";
 
 /** Parses `input`. Returns the value, or all problems in the order of the schema. */
 export const check = <S extends z.core.$ZodType>(

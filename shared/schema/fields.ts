@@ -10,16 +10,13 @@ import { oneOf } from "./check.ts";
 const ulidInAnyCase = /^(?!0{26}$)[0-7][0-9A-HJKMNP-TV-Z]{25}$/i;
 
 /** Returns a ULID in upper case, or undefined for `noId` and any other text: no resource has such an id. */
-export const parseUlid = (text: string): string | undefined =>
-  ulidInAnyCase.test(text) ? text.toUpperCase() : undefined;
+export const parseUlid = (sent: string): string | undefined =>
+  ulidInAnyCase.test(sent) ? sent.toUpperCase() : undefined;
 
 /** A ULID that no resource can have. Reading it costs the same as reading an existing one. */
 export const noId = "00000000000000000000000000";
 
-/**
- * Returns a new ULID for a time in milliseconds. By default, the package asks the system for each of the sixteen random
- * characters, which takes 25 µs. `randomInt` uses a pool of random bytes, which takes 1 µs.
- */
+/** Returns a new ULID. The package would ask the system for each of its sixteen random characters: 25 µs, where `randomInt` takes 1. */
 export const newId = (time = Date.now()): string => ulid(time, () => randomInt(32) / 32);
 
 export const Ulid = z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/));
@@ -41,7 +38,7 @@ export const text = (max: number) => z.string().check(z.maxLength(max), wellForm
 export const nonBlankText = (max: number) => z.string().check(z.trim(), z.minLength(1), z.maxLength(max), wellFormed());
 
 /** Keeps numbers of any length finite. A number outside the allowed range stays outside it. */
-const clampedNumber = (text: string) => Math.min(Math.max(Number(text), -1e9), 1e9);
+const clampedNumber = (digits: string) => Math.min(Math.max(Number(digits), -1e9), 1e9);
 
 const pageSize = () => {
   const digits = z.string().check(z.regex(/^-?\d+$/, { error: "must be a whole number" }));
@@ -76,6 +73,10 @@ export const isSameId = (sent: unknown, current: unknown): boolean =>
   sent === current ||
   (typeof sent === "string" && typeof current === "string" && sent.toLowerCase() === current.toLowerCase());
 
+/** Returns an object with the same names, and each value changed. */
+export const mapped = <T, R>(values: Readonly<Record<string, T>>, change: (value: T, name: string) => R) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]));
+
 export function pick<S extends object, T extends { readonly [K in keyof S]: unknown }>(
   schema: { readonly shape: S },
   from: T,
@@ -88,18 +89,13 @@ export function withoutDefaults<S extends z.core.$ZodShape>(
   fields: S,
 ): { [K in keyof S]: S[K] extends z.ZodMiniDefault<infer T> ? T : S[K] };
 export function withoutDefaults(fields: z.core.$ZodShape) {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [
-      name,
-      field instanceof z.ZodMiniDefault ? field.def.innerType : field,
-    ]),
-  );
+  return mapped(fields, (field) => (field instanceof z.ZodMiniDefault ? field.def.innerType : field));
 }
 
 /** Returns the same fields with their types, but without rules for input: rules change, and stored items do not. */
 export function withoutRules<S extends z.core.$ZodShape>(fields: S): S;
 export function withoutRules(fields: z.core.$ZodShape) {
-  return Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, withoutChecks(schema)]));
+  return mapped(fields, withoutChecks);
 }
 
 const withoutChecks = (schema: z.core.$ZodType): z.core.$ZodType => {

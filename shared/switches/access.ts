@@ -17,7 +17,7 @@ function* requirePermission({ permission }: SwitchRoute, { user }: Principal): C
   if (!hasPermission(user, permission)) throw permissionMissing(permission);
 }
 
-type Scope = { readonly owner: string };
+type Owner = { readonly owner: string };
 
 /** `named` is the account in the path, `account` the one whose switches the API key can access. */
 type FoundAccount = {
@@ -30,7 +30,7 @@ type FoundAccount = {
  * For listing the switches of an account, and creating one in it: the account in the path or, without one, the API key's own. The
  * account in the path is the API key's own or one below it; of any other, nothing more is read.
  */
-export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Scope & { readonly account: Account }> = {
+export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Owner & { readonly account: Account }> = {
   load: async ({ pathId, apiKey }, { parent, operation }) => {
     // A list needs the exact number of its switches.
     const read = operation === "index" ? readCountedAccount : readAccount;
@@ -55,7 +55,7 @@ export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Scope
 export const oneSwitch: AccessCheck<
   ItemRoute,
   { readonly switchId: PathId; readonly found: Switch | undefined },
-  Scope & { readonly current: Switch }
+  Owner & { readonly current: Switch }
 > = {
   load: async ({ pathId }) => {
     const switchId = pathId("id");

@@ -3,13 +3,7 @@ import { alreadyTaken, problem } from "../errors.ts";
 import type { Contract } from "../route.ts";
 import { documented, idProperty, ids, named, page, pageParameters, timeProperties } from "../schema/documents.ts";
 import { Ulid } from "../schema/fields.ts";
-import {
-  createSwitchRoute,
-  deleteSwitchRoute,
-  listSwitchesRoute,
-  showSwitchRoute,
-  updateSwitchRoute,
-} from "./routes.ts";
+import * as rows from "./routes.ts";
 import { NewSwitch, SwitchChanges, SwitchData, settingsDescriptions, settingsExample } from "./switch-schema.ts";
 
 /** What the OpenAPI document says about the endpoints of switches: documents, texts and examples. No function loads this file. */
@@ -56,7 +50,7 @@ const listing = {
 const changes = { mms_enabled: false };
 const changed = { ...harborline, ...changes, updated_at: "2026-11-21T11:47:20.930Z" };
 const routes = [
-  documented(createSwitchRoute(null), {
+  documented(rows.createSwitchRoute(null), {
     summary: "Create a switch",
     description:
       "Creates a switch in the API key's account. Only the name is required; it must be unique within the account. Both channels are disabled by default.",
@@ -64,7 +58,7 @@ const routes = [
     response,
     invalid,
   }),
-  documented(createSwitchRoute("account"), {
+  documented(rows.createSwitchRoute("account"), {
     summary: "Create a switch under an account",
     description:
       "Creates a switch in the given account, which is the API key's account or one below it. Only the name is required; it must be unique within that account. Both channels are disabled by default.",
@@ -72,25 +66,25 @@ const routes = [
     response: document({ ...harborline, ...failover }),
     invalid,
   }),
-  documented(listSwitchesRoute(null), {
+  documented(rows.listSwitchesRoute(null), {
     summary: "List the switches of the account and its sub-accounts",
     description: "Lists the switches of the API key's account and of all accounts below it.",
     ...listing,
   }),
-  documented(listSwitchesRoute("account"), {
+  documented(rows.listSwitchesRoute("account"), {
     summary: "List the switches of an account and its sub-accounts",
     description:
       "Lists the switches of the given account, which is the API key's account or one below it, and of all accounts below the given one.",
     ...listing,
   }),
-  documented(showSwitchRoute, {
+  documented(rows.showSwitchRoute, {
     summary: "Show a switch",
     description: "Returns the switch, including its secrets.",
     query,
     response,
     others: { "With include=account": withAccount },
   }),
-  documented(updateSwitchRoute, {
+  documented(rows.updateSwitchRoute, {
     summary: "Update a switch",
     description:
       "Updates the switch. Omitted properties keep their values. The updated switch must be valid as a whole.",
@@ -98,7 +92,7 @@ const routes = [
     response: document(changed),
     invalid,
   }),
-  documented(deleteSwitchRoute, {
+  documented(rows.deleteSwitchRoute, {
     summary: "Delete a switch",
     description:
       "Permanently deletes the switch, and returns the deleted document. The name can be used again immediately.",

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { lambdaResponseBytes } from "../limits.ts";
 import type { Route } from "../route.ts";
 import { noId, type PageQuery, Ulid } from "../schema/fields.ts";
 import { collections, keys } from "../table/keys.ts";
@@ -11,12 +12,8 @@ import { Switch, switchDocument } from "./switch-schema.ts";
 
 export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(Switch, keys.switch(id));
 
-/**
- * Lambda's limit on a response, minus 64 KiB for the page's envelope and the headers. The limit applies to the response
- * object as JSON. In it, the body is a string whose quotes, backslashes and control characters are escaped once more.
- * Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
- */
-const maxPageBytes = 6_291_556 - 65_536;
+/** 64 KiB are for the page's envelope and the headers. */
+const maxPageBytes = lambdaResponseBytes - 65_536;
 
 /** An entry in the list of an account. */
 export const SwitchEntry = z.object({ id: Ulid });

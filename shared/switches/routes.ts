@@ -3,10 +3,7 @@ import { byOperation, type Operation, type Reads, type Row } from "../route.ts";
 import { includeOf, PageQuery } from "../schema/fields.ts";
 import { immutableSwitchProperties, NewSwitch, SwitchChanges, switchProblems } from "./switch-schema.ts";
 
-/**
- * The rows of the endpoints of switches. They are pure functions, so that a function's bundle contains only its own row.
- * `contract.ts` has their texts and examples.
- */
+/** The rows of switches' endpoints: pure functions, so that a bundle contains only its own. `contract.ts` has their texts and examples. */
 
 /** `/api/v1/switches`, below `/accounts/{account_id}` if there is a parent, followed by `/{id}` for operations on one switch. */
 const switchRoute = <P extends "account" | null, O extends Operation, R extends Reads>(parent: P, row: Row<O, R>) => {

@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { type Problem, problem } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { Properties } from "../route.ts";
 import {
   isSame,
   isSameId,
@@ -31,10 +32,7 @@ export const Secret = z.nullable(text(limits.secretLength));
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
 export const credential = /^[^\r\n\u0000]*$/;
 
-/**
- * The properties of a switch that callers set. By default, a channel is disabled and discards messages. To add a setting,
- * add it here, with a default for items that are older, and add a description and an example below.
- */
+/** What callers set of a switch. To add a setting, add it here, with a default for older items, and its description and example below. */
 const settings = {
   name: nonBlankText(limits.nameLength),
   sms_enabled: z._default(z.boolean(), false),
@@ -180,8 +178,6 @@ const addressRules = {
 
 const requiredCredentials = { NONE: [], BASIC: ["identity", "secret"], BEARER: ["secret"] } as const;
 
-type Properties = Readonly<Record<string, unknown>>;
-
 /** Reports characters that a header cannot contain, or that would end the user name of BASIC (RFC 7617). */
 const credentialProblems = (whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
   const identity = whole[`${channel}_identity`];
@@ -226,16 +222,10 @@ const channelProblems = (whole: Properties, known: SwitchChanges, channel: Chann
   ];
 };
 
-const Sent = z.object({ data: z.record(z.string(), z.unknown()) });
-
-const merged = (sent: unknown, current: Properties): Properties => {
-  const data = z.safeParse(Sent, sent).data?.data ?? {};
-  // A new switch has the defaults, but no name.
-  const Stored = z.object({ ...withoutRules(settings), name: z.optional(z.string()) });
-  const stored: Properties = z.parse(Stored, current);
-  return Object.fromEntries(
-    Object.keys(Settings.shape).map((name) => [name, Object.hasOwn(data, name) ? data[name] : stored[name]]),
-  );
+const merged = (sent: Properties, current: Properties): Properties => {
+  // A new switch has the defaults, and an empty name unless it is sent.
+  const Stored = z.object({ ...withoutRules(settings), name: z._default(z.string(), "") });
+  return pick(Settings, { ...z.parse(Stored, current), ...sent });
 };
 
 const validOf = (whole: Properties): SwitchChanges => {
@@ -246,7 +236,7 @@ const validOf = (whole: Properties): SwitchChanges => {
 };
 
 /** Returns all problems of the switch that results if `sent` is applied to `current`. */
-export const switchProblems = (sent: unknown, current: Properties = {}): Problem[] => {
+export const switchProblems = (sent: Properties, current: Properties = {}): Problem[] => {
   const whole = merged(sent, current);
   const known = validOf(whole);
   return [...channelProblems(whole, known, "sms"), ...channelProblems(whole, known, "mms")];

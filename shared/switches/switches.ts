@@ -51,9 +51,8 @@ const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings
 });
 
 /**
- * Creates a switch in an account, its name, and its entries in the lists of the account and all accounts above, in one
- * transaction. With an Idempotency-Key that was used before, returns the switch that was created then. 422 if the name is
- * taken in that account.
+ * Creates a switch, its name, and its entries in the lists of its account and all above, in one transaction. With an Idempotency-Key
+ * that was used before, returns the switch that was created then. 422 if the name is taken in that account.
  */
 export const createSwitch = async (
   account: Account,
@@ -91,7 +90,7 @@ export const updateSwitch = (
   precondition: Precondition,
 ): Promise<Switch> =>
   optimisticWrite(current, origin, precondition, reread(current.id), async (latest, origin) => {
-    const problems = switchProblems({ data: changes }, latest);
+    const problems = switchProblems(changes, latest);
     if (problems.length > 0) throw invalid(problems);
     const { properties, set, written } = updateOf(Switch, latest, changes, origin.now);
     if (properties.length === 0) return latest;

@@ -4,6 +4,7 @@ import leven from "leven";
 import { ApiError, asApiError, internalError, invalid, problemIn, serviceUnavailable } from "../errors.ts";
 import type { EventType } from "../history/event.ts";
 import { type Changes, type Origin, recordOf } from "../history/record.ts";
+import { lambdaResponseBytes } from "../limits.ts";
 import { pointer } from "../schema/check.ts";
 import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
@@ -66,7 +67,9 @@ export const apply = async (
   for (let attempt = 1; ; attempt += 1) {
     const { planned, warnings, isDry } = await planFile(document, origin, dryRun, sections);
     const all = resultsOf(planned, warnings);
-    if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes) throw tooLargeResult();
+    // Nothing is written if its result could not be returned: it may have API keys, which are shown only once.
+    if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes)
+      throw invalid([problemIn("body", "", "constraint.length", "has a result that is too large: apply it in parts")]);
     if (isDry) return all;
     const failure = await writeAll(planned);
     if (!failure) return all;
@@ -77,12 +80,8 @@ export const apply = async (
   }
 };
 
-/** Nothing is written if its result could not be returned: it may have API keys, which are shown only once. */
-const tooLargeResult = () =>
-  invalid([problemIn("body", "", "constraint.length", "has a result that is too large: apply it in parts")]);
-
 /** Lambda's limit on a response, less what an error adds to it. */
-const maxResultBytes = 6_291_556 - 65_536;
+const maxFunctionResultBytes = lambdaResponseBytes - 65_536;
 
 /** Applies a file for a caller that gets errors as a result: what was applied, and what is wrong or has failed. */
 export const tryApply = async (
@@ -91,7 +90,7 @@ export const tryApply = async (
   sections?: readonly SectionName[],
 ): Promise<{ readonly applied?: Applied; readonly error?: ApiError }> => {
   try {
-    return { applied: await apply(document, origin, { maxResultBytes, sections }) };
+    return { applied: await apply(document, origin, { maxResultBytes: maxFunctionResultBytes, sections }) };
   } catch (error) {
     if (error instanceof PartlyAppliedError) {
       const { applied, isMendable, message } = error;
@@ -108,11 +107,11 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sect
   const { file, dryRun: dryRunInFile, onBehalfOf, problems } = parseFile(document, sections);
   const isDry = dryRun || dryRunInFile;
   const actor = onBehalfOf === undefined ? origin.actor : { ...origin.actor, on_behalf_of: onBehalfOf };
-  const context: Context = { ...(await resolve(file, problems)), origin: { ...origin, actor }, isDry, warnings: [] };
+  const resolved: ToPlan = { ...(await resolve(file, problems)), origin: { ...origin, actor }, isDry, warnings: [] };
   const plan = <S extends SectionName>(section: S, planOne: PlanEntry<S>) => {
     const entries: ReadonlyMap<string, { readonly entry: Entry<S> | undefined }> = file[section];
     return [...entries].flatMap(([name, { entry }]) =>
-      entry ? [planOne([section, name], context.idOf(section, name), entry, context)] : [],
+      entry ? [planOne([section, name], resolved.idOf(section, name), entry, resolved)] : [],
     );
   };
   const planned = [
@@ -124,17 +123,17 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sect
     ...plan("keys", planKey),
   ];
   if (problems.length > 0) throw invalid(problems.slice(0, maxProblems));
-  return { planned, warnings: context.warnings, isDry };
+  return { planned, warnings: resolved.warnings, isDry };
 };
 
 /** Finding the nearest permission takes time, so `describe` is called only if there is room. */
-const warn = (path: readonly (string | number)[], describe: () => string, { warnings }: Context) => {
+const warn = (path: readonly (string | number)[], describe: () => string, { warnings }: ToPlan) => {
   if (warnings.length < maxProblems) warnings.push({ pointer: pointer(path), detail: describe() });
 };
 
-type Context = Resolved & { readonly origin: Origin; readonly isDry: boolean; readonly warnings: Warning[] };
+type ToPlan = Resolved & { readonly origin: Origin; readonly isDry: boolean; readonly warnings: Warning[] };
 
-type PlanEntry<S extends SectionName> = (path: Path<S>, id: string, entry: Entry<S>, context: Context) => Planned;
+type PlanEntry<S extends SectionName> = (path: Path<S>, id: string, entry: Entry<S>, resolved: ToPlan) => Planned;
 
 const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): Applied => {
   const of = (section: SectionName) =>
@@ -164,7 +163,7 @@ const planNew = (
   entry: Properties,
   subject: Subject,
   items: readonly (Key & Item)[],
-  { report, origin, isDry }: Context,
+  { report, origin, isDry }: ToPlan,
 ): Planned => {
   for (const property of requiredProperties[path[0]])
     if (entry[property] === undefined) report([...path, property], "can't be blank", "constraint.required");
@@ -174,8 +173,7 @@ const planNew = (
   return { path, result: { id, status: "created" }, writes: [...writes, event] };
 };
 
-/** The first version of an account, a user or an API key. */
-const firstVersion = ({ origin }: Context) => ({ version: 1, updated_at: origin.now.toISOString() });
+const firstVersion = ({ origin }: ToPlan) => ({ version: 1, updated_at: origin.now.toISOString() });
 
 /**
  * Plans an update of the `mutable` properties that differ, and reports such `immutable` ones. Undefined: left out of the file. It is
@@ -187,16 +185,16 @@ const planExisting = (
   stored: Properties & MaybeVersioned,
   subject: Subject,
   sent: { readonly immutable: Properties; readonly mutable: Properties },
-  context: Context,
+  resolved: ToPlan,
 ): Planned => {
-  reportImmutable(path, stored, sent.immutable, context);
+  reportImmutable(path, stored, sent.immutable, resolved);
   const differs = ([name, to]: [string, unknown]) => to !== undefined && !isDeepStrictEqual(to, stored[name] ?? null);
   const set = Object.fromEntries(Object.entries(sent.mutable).filter(differs));
   const names = Object.keys(set);
   if (names.length === 0) return unchanged(path, subject.id);
   const changes = Object.fromEntries(names.map((name) => [name, { from: stored[name] ?? null, to: set[name] }]));
-  const next = nextVersion(stored, context.origin.now);
-  const origin = { ...context.origin, now: new Date(next.updated_at) };
+  const next = nextVersion(stored, resolved.origin.now);
+  const origin = { ...resolved.origin, now: new Date(next.updated_at) };
   const equals = Object.fromEntries([...names, "version"].map((name) => [name, stored[name]]));
   return {
     path,
@@ -211,100 +209,100 @@ const planExisting = (
 
 const unchanged = (path: Path, id: string): Planned => ({ path, result: { id, status: "unchanged" }, writes: [] });
 
-const reportImmutable = (path: Path, stored: Properties, sent: Properties, { report }: Context) => {
+const reportImmutable = (path: Path, stored: Properties, sent: Properties, { report }: ToPlan) => {
   for (const [name, value] of Object.entries(sent))
     if (value !== undefined && value !== stored[name])
       report([...path, name], `can't be changed: it is ${JSON.stringify(stored[name])}`, "constraint.immutable");
 };
 
-const planAccount: PlanEntry<"accounts"> = (path, id, entry, context) => {
-  const stored = context.stored.accounts.get(id);
+const planAccount: PlanEntry<"accounts"> = (path, id, entry, resolved) => {
+  const stored = resolved.stored.accounts.get(id);
   const subject = { id, account: id };
   if (!stored) {
-    const account = context.account(path[1]);
+    const account = resolved.account(path[1]);
     // The problem is reported, so nothing is written.
     if (!account) return unchanged(path, id);
     const child = { ...keys.childAccount(account.ancestors.at(-1) ?? null, id), id };
-    const first = firstVersion(context);
+    const first = firstVersion(resolved);
     const items = [{ ...keys.account(id), ...account, ...first }, child];
-    return planNew(path, entry, { ...subject, ...first }, items, context);
+    return planNew(path, entry, { ...subject, ...first }, items, resolved);
   }
-  const parent = entry.parent ? context.account(entry.parent)?.id : entry.parent;
+  const parent = entry.parent ? resolved.account(entry.parent)?.id : entry.parent;
   const features = entry.features && { ...stored.features, ...entry.features };
   const sent = { immutable: { parent }, mutable: { name: entry.name, features } };
   const before = { ...stored, parent: stored.ancestors.at(-1) ?? null };
-  return planExisting(path, keys.account(id), before, subject, sent, context);
+  return planExisting(path, keys.account(id), before, subject, sent, resolved);
 };
 
-const ownerId = (reference: string | undefined, { account }: Context) =>
+const ownerId = (reference: string | undefined, { account }: ToPlan) =>
   reference === undefined ? undefined : account(reference)?.id;
 
 /** Permissions are a set. */
 const sorted = (permissions: readonly string[]) => [...new Set(permissions)].sort();
 
-const planUser: PlanEntry<"users"> = (path, id, { account, permissions, disabled, ...entry }, context) => {
+const planUser: PlanEntry<"users"> = (path, id, { account, permissions, disabled, ...entry }, resolved) => {
   for (const [index, permission] of permissions?.entries() ?? [])
     if (!knownPermissions.includes(permission))
-      warn([...path, "permissions", index], () => describeUnknown(permission), context);
-  const owner = ownerId(account, context);
-  const stored = context.stored.users.get(id);
+      warn([...path, "permissions", index], () => describeUnknown(permission), resolved);
+  const owner = ownerId(account, resolved);
+  const stored = resolved.stored.users.get(id);
   if (!stored) {
     const settings = { permissions: permissions ?? [], disabled: disabled ?? false };
-    const user: User = { id, account: owner ?? "", ...settings, ...firstVersion(context) };
+    const user: User = { id, account: owner ?? "", ...settings, ...firstVersion(resolved) };
     const listed = { ...keys.accountUser(user.account, id), id };
-    return planNew(path, { ...entry, account }, user, [{ ...keys.user(id), ...user }, listed], context);
+    return planNew(path, { ...entry, account }, user, [{ ...keys.user(id), ...user }, listed], resolved);
   }
   const isSameSet = permissions && isDeepStrictEqual(sorted(permissions), sorted(stored.permissions));
   const mutable = { permissions: isSameSet ? undefined : permissions, disabled };
-  return planExisting(path, keys.user(id), stored, stored, { immutable: { account: owner }, mutable }, context);
+  return planExisting(path, keys.user(id), stored, stored, { immutable: { account: owner }, mutable }, resolved);
 };
 
-const planKey: PlanEntry<"keys"> = (path, id, entry, context) => {
-  const stored = context.stored.keys.get(entry.id ?? entry.sha256 ?? "");
-  const account = ownerId(entry.account, context);
-  const user = entry.user ? context.idBehind("users", entry.user) : entry.user;
+const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
+  const stored = resolved.stored.keys.get(entry.id ?? entry.sha256 ?? "");
+  const account = ownerId(entry.account, resolved);
+  const user = entry.user ? resolved.idBehind("users", entry.user) : entry.user;
   const expires_at = entry.expires_at ? new Date(entry.expires_at).toISOString() : entry.expires_at;
   if (stored) {
     const immutable = { id: entry.id, account, user, sha256: entry.sha256 };
     const sent = { immutable, mutable: { label: entry.label, expires_at, revoked: entry.revoked } };
-    return planExisting(path, keys.apiKey(stored.sha256), stored, stored, sent, context);
+    return planExisting(path, keys.apiKey(stored.sha256), stored, stored, sent, resolved);
   }
-  if (entry.sha256 && context.stored.keys.has(entry.sha256))
-    context.report([...path, "sha256"], "is the hash of a key with another id", "constraint.immutable");
-  const generated = entry.sha256 || context.isDry ? undefined : `apik_${randomBytes(32).toString("base64url")}`;
+  if (entry.sha256 && resolved.stored.keys.has(entry.sha256))
+    resolved.report([...path, "sha256"], "is the hash of a key with another id", "constraint.immutable");
+  const generated = entry.sha256 || resolved.isDry ? undefined : `apik_${randomBytes(32).toString("base64url")}`;
   const sha256 = entry.sha256 ?? hashApiKey(generated ?? "");
   const key: ApiKey = {
     id,
     account: account ?? "",
     user: user ?? null,
     label: entry.label ?? undefined,
-    inserted_at: context.origin.now.toISOString(),
+    inserted_at: resolved.origin.now.toISOString(),
     expires_at: expires_at ?? null,
     revoked: entry.revoked ?? false,
-    ...firstVersion(context),
+    ...firstVersion(resolved),
   };
   const items = [
     { ...keys.apiKey(sha256), ...key },
     { ...keys.apiKeyId(id), sha256 },
     { ...keys.accountKey(key.account, id), id, sha256 },
   ];
-  const planned = planNew(path, entry, key, items, context);
+  const planned = planNew(path, entry, key, items, resolved);
   return generated === undefined ? planned : { ...planned, result: { ...planned.result, key: generated } };
 };
 
 const noAttachments = { attachment_count: 0, attachments_version: 0 };
 
-const planOrder: PlanEntry<"orders"> = (path, id, entry, context) => {
-  const account = ownerId(entry.account, context);
-  const stored = context.stored.orders.get(id);
+const planOrder: PlanEntry<"orders"> = (path, id, entry, resolved) => {
+  const account = ownerId(entry.account, resolved);
+  const stored = resolved.stored.orders.get(id);
   if (!stored) {
     const order: Order = { id, account: account ?? "", state: entry.state ?? "CART", ...noAttachments };
     const listed = { ...keys.accountOrder(order.account, id), id };
-    return planNew(path, entry, order, [{ ...keys.order(id), ...order }, listed], context);
+    return planNew(path, entry, order, [{ ...keys.order(id), ...order }, listed], resolved);
   }
   // An order in the cart may have been checked out since the file was applied: that is not a difference.
   const state = entry.state === "CART" ? undefined : entry.state;
-  reportImmutable(path, stored, { account, state }, context);
+  reportImmutable(path, stored, { account, state }, resolved);
   return unchanged(path, id);
 };
 
@@ -314,21 +312,21 @@ const lettersOf = (type: string) => type.toUpperCase().replaceAll(/[\s_-]/g, "")
 const isMisspelt = (type: string) =>
   type !== forwardableType && leven(lettersOf(type), lettersOf(forwardableType), { maxDistance: 2 }) < 2;
 
-const planRequest: PlanEntry<"requests"> = (path, id, entry, context) => {
-  const stored = context.stored.requests.get(id);
-  const order = entry.order === undefined ? undefined : context.order(entry.order);
-  const sentOwner = ownerId(entry.account, context);
+const planRequest: PlanEntry<"requests"> = (path, id, entry, resolved) => {
+  const stored = resolved.stored.requests.get(id);
+  const order = entry.order === undefined ? undefined : resolved.order(entry.order);
+  const sentOwner = ownerId(entry.account, resolved);
   const misspelt = `${entry.type} is never forwarded: the type that is forwarded is ${forwardableType}`;
-  if (entry.type !== undefined && isMisspelt(entry.type)) warn([...path, "type"], () => misspelt, context);
+  if (entry.type !== undefined && isMisspelt(entry.type)) warn([...path, "type"], () => misspelt, resolved);
   if (stored) {
-    reportImmutable(path, stored, { order: order?.id, account: sentOwner, type: entry.type }, context);
+    reportImmutable(path, stored, { order: order?.id, account: sentOwner, type: entry.type }, resolved);
     return unchanged(path, id);
   }
-  const owner = entry.account === undefined ? order?.account : context.account(entry.account);
+  const owner = entry.account === undefined ? order?.account : resolved.account(entry.account);
   if (owner && order?.account && !canAccess(order.account.id, owner))
-    context.report([...path, "account"], "must be the account of the order or one below it");
+    resolved.report([...path, "account"], "must be the account of the order or one below it");
   if (order?.isSubmitted && entry.type === forwardableType)
-    context.report([...path, "order"], "has been checked out at the carrier", "constraint.reference");
+    resolved.report([...path, "order"], "has been checked out at the carrier", "constraint.reference");
   const request: Request = {
     id,
     account: owner?.id ?? "",
@@ -341,7 +339,7 @@ const planRequest: PlanEntry<"requests"> = (path, id, entry, context) => {
     { ...keys.request(id), ...request },
     { ...keys.orderRequest(request.order, id), id, type, account },
   ];
-  const planned = planNew(path, entry, request, items, context);
+  const planned = planNew(path, entry, request, items, resolved);
   if (order?.state !== "CART") return planned;
   // Moves the order's version, so that a running checkout notices the request.
   const move = { update: keys.order(order.id), add: { attachments_version: 1 }, when: { equals: { state: "CART" } } };

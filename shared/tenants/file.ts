@@ -127,10 +127,7 @@ const Properties = z.record(z.string(), z.unknown());
 export const isDryRun = (document: unknown): boolean =>
   z.safeParse(z.object({ dry_run: z.literal(true) }), document).success;
 
-/**
- * Parses a file entry by entry, so that the problems of one entry do not hide those of others. What is in sections other than
- * these is not read, not even from the table: it is one problem for each section.
- */
+/** Parses entry by entry, so that no problem hides another. A section that is not allowed is one problem, and nothing of it is read. */
 export const parseFile = (document: unknown, allowed: readonly SectionName[]) => {
   const problems: Problem[] = [];
   const parse = <S extends z.core.$ZodType>(schema: S, value: unknown, path: readonly string[]) => {
@@ -142,10 +139,13 @@ export const parseFile = (document: unknown, allowed: readonly SectionName[]) =>
   const properties = (value: unknown, path: readonly string[]) =>
     parse(Properties, value, path) && typeof value === "object" ? Object.entries(value ?? {}) : [];
   const sections = new Map<string, unknown>(properties(document, []));
+  const maximum = limits.nameLength;
+  const tooLong = `has a name of more than ${maximum} characters`;
   const section = <S extends z.core.$ZodType>(name: SectionName, schema: S) => {
     const entries = new Map<string, Sent<z.output<S>>>();
     for (const [key, value] of properties((allowed.includes(name) ? sections.get(name) : undefined) ?? {}, [name]))
-      if ([...key].length > limits.nameLength) problems.push(nameTooLong(name));
+      if ([...key].length > maximum)
+        problems.push(problemIn("body", pointer([name]), "constraint.length", tooLong, { maximum }));
       else
         entries.set(key, { raw: z.safeParse(Properties, value).data ?? {}, entry: parse(schema, value, [name, key]) });
     return entries;
@@ -166,10 +166,4 @@ export const parseFile = (document: unknown, allowed: readonly SectionName[]) =>
   const unknown = [...sections.keys()].filter((name) => !known.includes(name));
   if (unknown.length > 0) problems.push({ in: "body", pointer: "", ...unknownProperties(unknown, known) });
   return { file, dryRun, onBehalfOf, problems };
-};
-
-/** Does not repeat the name. */
-const nameTooLong = (section: SectionName): Problem => {
-  const detail = `has a name of more than ${limits.nameLength} characters`;
-  return problemIn("body", pointer([section]), "constraint.length", detail, { maximum: limits.nameLength });
 };

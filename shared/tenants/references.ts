@@ -88,21 +88,20 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
   const references = referencesIn(file);
   const stored = await readStored(file, references);
   reportDuplicates(file, stored, report);
-  const names = namesById(file);
+  // By pointers of section and name, and of section and id.
+  const [ids, names] = [new Map<string, string>(), new Map<string, string>()];
+  for (const section of sectionNames)
+    for (const [name, sent] of file[section]) {
+      const id = idIn(sent) ?? newId();
+      ids.set(pointer([section, name]), id);
+      names.set(pointer([section, id]), name);
+    }
+  const idOf = (section: SectionName, name: string): string => ids.get(pointer([section, name])) ?? "";
   const nameOf = (section: SectionName, reference: string) =>
     file[section].has(reference) ? reference : names.get(pointer([section, reference.toUpperCase()]));
   for (const { path, to, text } of references)
     if (nameOf(to, text) === undefined && !stored[to].has(text.toUpperCase()))
       report(path, `there is no ${entryTypes[to]} ${text}`, "constraint.reference");
-
-  const newIds = new Map<string, string>();
-  const idOf = (section: SectionName, name: string): string => {
-    const sent = file[section].get(name);
-    const place = pointer([section, name]);
-    const id = (sent && idIn(sent)) ?? newIds.get(place) ?? newId();
-    newIds.set(place, id);
-    return id;
-  };
   const account = accountResolver({ file, stored, idOf, nameOf, report });
   const idBehind = (section: SectionName, reference: string) => {
     const name = nameOf(section, reference);
@@ -169,11 +168,3 @@ const reportDuplicates = (file: TenantsFile, stored: Stored, report: ReportProbl
     }
   }
 };
-
-/** The names of the entries that have an id, by a pointer of section and id. */
-const namesById = (file: TenantsFile) =>
-  new Map(
-    sectionNames.flatMap((section) =>
-      [...file[section]].map(([name, sent]) => [pointer([section, idIn(sent) ?? ""]), name] as const),
-    ),
-  );

@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from "vitest";
-import { checkInvariants } from "../../../infra/admin/invariants.ts";
+import { checkInvariants } from "../../../infra/admin/check.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";

@@ -23,7 +23,7 @@ it("cdk without a stage synthesizes nothing, and says so in one line", async () 
   expect(await runNode(["infra/aws/app.ts"], { env })).toEqual(failure(1, none));
 });
 
-const destroy = (args: readonly string[], env = {}) => runNode(["infra/aws/destroy.ts", ...args], { env });
+const destroy = (args: readonly string[], env = {}) => runNode(["infra/aws/run.ts", "destroy", ...args], { env });
 
 it.runIf(exhaustive)(
   "npm run destroy says that there is nothing to delete, and does not ask without a terminal",
@@ -49,7 +49,7 @@ it.runIf(exhaustive)("npm run destroy without a region says what to set", async 
 it("a command for an emulator prints help, and names the address that does not respond", async () => {
   expect((await destroy(["--help"])).stdout).toContain("Usage: npm run");
   const env = { AWS_ENDPOINT_URL: "http://127.0.0.1:1/" };
-  expect(await runNode(["infra/aws/deploy-local.ts"], { env })).toEqual(
+  expect(await runNode(["infra/aws/run.ts", "deploy:local"], { env })).toEqual(
     failure(1, /^Nothing responds at http:..127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n$/),
   );
 });

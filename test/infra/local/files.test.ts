@@ -20,8 +20,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { startFiles } from "../../../infra/local/files.ts";
-import { eicar } from "../../../infra/local/malware-scan.ts";
+import { eicar, startFiles } from "../../../infra/local/files.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { sendPlain } from "../../support/requests/plain-request.ts";
 

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { openData } from "../../../infra/local/data.ts";
-import { eicar } from "../../../infra/local/malware-scan.ts";
+import { eicar } from "../../../infra/local/files.ts";
 import { form, pdf } from "../../support/fixtures/attachments.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { admin } from "../../support/processes/admin-cli.ts";

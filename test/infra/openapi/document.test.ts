@@ -236,7 +236,7 @@ describe("openapi.json, as generators read it", () => {
     for (const property of ["sms_identity", "sms_secret", "mms_identity", "mms_secret"])
       for (const text of ["patchbay", "", "ä:\t", "a\nb", "a\r", "\u0000"])
         expect(matches("SwitchCreateData", property, text), `${property}: ${JSON.stringify(text)}`).toBe(
-          switchProblems({ data: { name: "Main", [property]: text } }).length === 0,
+          switchProblems({ name: "Main", [property]: text }).length === 0,
         );
   });
 

@@ -1,4 +1,4 @@
-import type { WorkflowEvent } from "../../../infra/local/workflow.ts";
+import type { WorkflowEvent } from "../../../infra/local/step-functions.ts";
 
 /**
  * The number of events that AWS writes into an execution's history for one event of the local run. A task is entered, scheduled,

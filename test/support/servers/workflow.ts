@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { orderReport } from "../../../infra/admin/report.ts";
 import { loadSteps } from "../../../infra/local/handlers.ts";
-import { type StepHandler, startWorkflow } from "../../../infra/local/workflow.ts";
+import { type StepHandler, startWorkflow } from "../../../infra/local/step-functions.ts";
 import { readRun } from "../../../shared/checkout/checkout-run.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { checkHistory } from "../models/invariants.ts";
