@@ -165,17 +165,31 @@ describe("a copy of the forwarding step that runs on", () => {
 });
 
 describe("a call that got no response, and may be processed later", () => {
-  it("is withdrawn only when that is over, also where it has ended later than announced", async () => {
+  const later = { "Retry-After": "60" };
+  it.each<[string, number, CarrierResponse[]]>([
+    ["it has ended later than announced", 600, [[504, later]]],
+    [
+      "the next call is over at once",
+      0,
+      [
+        [504, later],
+        [503, later],
+      ],
+    ],
+  ])("is withdrawn only when that is over, also where %s", async (_, seconds, responses) => {
     const { first, own, page, remove } = await started();
-    const calls = duringFirstCall(async () => pass(600), [504, { "Retry-After": "60" }]);
-    await forwardPage(page);
+    for (const response of responses) {
+      duringFirstCall(async () => pass(seconds), response);
+      await forwardPage(page);
+    }
     await remove(first, own);
+    const calls = carrier.respondInTurn(200);
     const waiting = await forwardPage(page);
-    expect([waiting.outcome, calls]).toEqual(["WAIT", [`PUT ${own}`]]);
+    expect([waiting.outcome, calls]).toEqual(["WAIT", []]);
     expect(waiting.wait_seconds).toBeGreaterThanOrEqual(40);
     pass(waiting.wait_seconds);
     expect(await forwardPage(page)).toMatchObject({ outcome: "FORWARDED" });
-    expect(calls).toEqual([`PUT ${own}`, `DELETE ${own}`]);
+    expect(calls).toEqual([`DELETE ${own}`]);
   });
 
   /** The PUT gets no response, but perhaps another one in its last attempt. */

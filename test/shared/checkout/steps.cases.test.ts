@@ -267,9 +267,10 @@ describe("a run after a checkout of the cart whose outcome is unknown", () => {
   it.each<[string, (of: Awaited<ReturnType<typeof stored>>) => Promise<unknown>]>([
     ["its run ends", ({ order }) => running(order, { status: "STOPPING" })],
     ["the order is sealed again", ({ parent }) => sealBy("this", parent)],
+    ["a copy of the step calls again", ({ ref }) => submitCart(ref, 0, now)],
   ])("changes nothing if %s after the answer", async (_, meanwhile) => {
     const all = await stored();
-    carrier.respondInTurn(says(false));
+    carrier.respondInTurn(says(false), 404, busy);
     beforeTableCall(isWrite, () => meanwhile(all));
     const { outcome } = await submitCart(all.ref, 0, now);
     expect([outcome, await isSealed(all.parent)]).toEqual(["FAILED", true]);
