@@ -213,9 +213,13 @@ describe("a page", () => {
   });
   const page = (request: Partial<PageRequest>) =>
     readPage(list, { limit: 2, backward: false, startAfter: undefined, ...request }, Item);
-  /** The numbers of the items, and on which sides there are more. */
+  /** The id in a cursor. */
+  const idOf = (cursor: string) => pageRequest(list, { after: cursor }).startAfter;
+  /** The numbers of the items, and on which sides there are more. A cursor has the item at its end. */
   const shown = async (request: Partial<PageRequest>) => {
     const { items, before, after } = await page(request);
+    if (before) expect(idOf(before)).toBe(items[0]?.id);
+    if (after) expect(idOf(after)).toBe(items.at(-1)?.id);
     return `${before ? "< " : ""}${items.map(({ id }) => ids.indexOf(id)).join("")}${after ? " >" : ""}`;
   };
 
@@ -266,8 +270,8 @@ describe("a page", () => {
     const request = { limit: 5, backward, startAfter: undefined };
     const short = truncatePage(list, request, full, () => 6, maxBytes);
     expect(short.items.map(({ id }) => ids.indexOf(id)).join("")).toBe(kept);
-    const after = short.after && ids.indexOf(pageRequest(list, { after: short.after }).startAfter ?? "");
-    const before = short.before && ids.indexOf(pageRequest(list, { before: short.before }).startAfter ?? "");
+    const after = short.after && ids.indexOf(idOf(short.after) ?? "");
+    const before = short.before && ids.indexOf(idOf(short.before) ?? "");
     const cursors = `${before === null ? "" : `< ${before}`}${after === null ? "" : `${after} >`}`;
     expect(cursors || "same").toBe(cursor);
   });
