@@ -135,7 +135,7 @@ export const areas: Readonly<Record<string, Area>> = {
     ],
     tests: [
       "test/shared/checkout/steps.cases.test.ts",
-      "test/shared/checkout/{run,start,carrier,carrier-function,changes,duplicates,failure}.test.ts",
+      "test/shared/checkout/{run,start,carrier,carrier-function,failure}.test.ts",
     ],
     ignoreStatic: true,
   },
