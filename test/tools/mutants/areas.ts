@@ -20,7 +20,7 @@ export const areas: Readonly<Record<string, Area>> = {
     mutate: ["shared/http/*.ts", "shared/deadline.ts"],
     tests: [
       "test/shared/http/http.cases.test.ts",
-      "test/shared/{deadline.cases,log}.test.ts",
+      "test/shared/{deadline,environment}.cases.test.ts",
       "test/functions/attachments/{create,idempotency,list,show-update-delete,client-quirks,access}.test.ts",
       "test/functions/switches/create.test.ts",
       "test/functions/{include,every-route}.test.ts",
@@ -107,7 +107,7 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   "environment and log": {
     mutate: ["shared/{env,log}.ts", "shared/checkout/step-handler.ts"],
-    tests: ["test/shared/environment.cases.test.ts", "test/shared/log.test.ts"],
+    tests: ["test/shared/environment.cases.test.ts"],
   },
   "tenants' files": {
     mutate: ["shared/tenants/{apply,apply-function,file,references,transactions}.ts", "functions/tenants/*.ts"],
