@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { S3Client } from "@aws-sdk/client-s3";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -561,6 +562,17 @@ describe("a page", () => {
     expect((await readRun(one.order))?.reason ?? null).toEqual(reason && expect.stringMatching(reason));
     const answer = outcome === "throws" ? null : expect.stringMatching(/^its /);
     expect(await receiptsOf(one.request)).toMatchObject([{ state: "pending", answer, last_answer: null }]);
+  });
+
+  it("whose file breaks off in the middle waits, and is sent again", async () => {
+    const { request, page } = await attachedOne();
+    const beginning = async function* () {
+      yield Buffer.from("%PDF");
+      throw Object.assign(new Error("aborted"), { code: "ECONNRESET" });
+    };
+    vi.spyOn(S3Client.prototype, "send").mockImplementation(async () => ({ Body: Readable.from(beginning()) }));
+    expect(await forwardPage(page)).toMatchObject({ outcome: "WAIT" });
+    expect(await receiptsOf(request)).toMatchObject([{ state: "pending", last_answer: "S3 is unavailable" }]);
   });
 
   const scanned = (result?: string) => async () => ({
