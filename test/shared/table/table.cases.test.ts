@@ -5,7 +5,7 @@ import { withDeadline } from "../../../shared/deadline.ts";
 import { ApiError } from "../../../shared/errors.ts";
 import { backOff, dynamodb } from "../../../shared/table/client.ts";
 import { expressions, type Write } from "../../../shared/table/expressions.ts";
-import { type Collection, collections, hashApiKey, keys } from "../../../shared/table/keys.ts";
+import { hashApiKey, keys } from "../../../shared/table/keys.ts";
 import { nextVersion } from "../../../shared/table/optimistic-update.ts";
 import { type PageRequest, pageRequest, readPage, truncatePage } from "../../../shared/table/pages.ts";
 import { parseItem, parseReadable, query, queryAll, readItem } from "../../../shared/table/read.ts";
@@ -56,24 +56,6 @@ describe("a key", () => {
 
   it.each(cases)("of %s is as stored: %j", (_, { pk, sk }, stored) => {
     expect(`${pk} ${sk}`).toBe(stored);
-  });
-
-  it("of an item begins with the prefix of its collection", () => {
-    const items: [Collection, { readonly pk: string; readonly sk: string }][] = [
-      [collections.childAccounts("1"), keys.childAccount("1", "2")],
-      [collections.childAccounts(null), keys.childAccount(null, "2")],
-      [collections.accountUsers("1"), keys.accountUser("1", "2")],
-      [collections.accountKeys("1"), keys.accountKey("1", "2")],
-      [collections.accountOrders("1"), keys.accountOrder("1", "2")],
-      [collections.events(order), keys.event(order, "2")],
-      [collections.attachments(order), keys.attachment(order, "2")],
-      [collections.receipts("1"), keys.receipt("1", "2")],
-      [collections.switches("1"), keys.switchEntry("1", "2")],
-      [collections.orderRequests("1"), keys.orderRequest("1", "2")],
-      [collections.openCheckouts(), keys.openCheckout("2")],
-    ];
-    expect(items.map(([{ pk, prefix }]) => [pk, `${prefix}2`])).toEqual(items.map(([, { pk, sk }]) => [pk, sk]));
-    expect(collections.accountAndCounts("1")).toEqual({ pk: "ACCOUNT#1", prefix: "ACCOUNT" });
   });
 
   it("is tested above, as it never changes", () => {
