@@ -6,7 +6,7 @@ import { ApiError } from "../../../shared/errors.ts";
 import { backOff, dynamodb } from "../../../shared/table/client.ts";
 import { expressions, type Write } from "../../../shared/table/expressions.ts";
 import { hashApiKey, keys } from "../../../shared/table/keys.ts";
-import { nextVersion } from "../../../shared/table/optimistic-update.ts";
+import { nextVersion, optimisticWrite } from "../../../shared/table/optimistic-update.ts";
 import { type PageRequest, pageRequest, readPage, truncatePage } from "../../../shared/table/pages.ts";
 import { parseItem, parseReadable, query, queryAll, readItem } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
@@ -166,6 +166,20 @@ describe("the wait before another attempt", () => {
     await backOff(12, new Error("the last"));
     const error = { status: 503, cause: { message: "Gave up.", attempts: 13, cause: { message: "the last" } } };
     await expect(backOff(13, new Error("the last"))).rejects.toMatchObject(error);
+  });
+
+  it("ends an update that other writes precede each time", async () => {
+    const current = { version: 0, updated_at: "2026-11-21T10:00:00.000Z" };
+    const reread = vi.fn(async () => current);
+    const outcome = optimisticWrite(
+      current,
+      { now: new Date() },
+      () => {},
+      reread,
+      async () => undefined,
+    );
+    await expect(outcome).rejects.toMatchObject({ status: 503 });
+    expect(reread).toHaveBeenCalledTimes(12);
   });
 
   it.each([
