@@ -4,7 +4,6 @@ import * as z from "zod/mini";
 import { withDeadline } from "../../../shared/deadline.ts";
 import { ApiError } from "../../../shared/errors.ts";
 import { backOff, dynamodb } from "../../../shared/table/client.ts";
-import { expressions, type Write } from "../../../shared/table/expressions.ts";
 import { hashApiKey, keys } from "../../../shared/table/keys.ts";
 import { nextVersion, optimisticWrite } from "../../../shared/table/optimistic-update.ts";
 import { type PageRequest, pageRequest, readPage, truncatePage } from "../../../shared/table/pages.ts";
@@ -62,27 +61,6 @@ describe("a key", () => {
     const tested = new Set<string>(cases.map(([name]) => name));
     const missing = Object.keys(keys).filter((name) => !tested.has(name));
     expect(missing, "add these keys as they are stored to the cases above").toEqual([]);
-  });
-});
-
-describe("the expressions of a write", () => {
-  const key = { pk: "1", sk: "2" };
-  const expired = "(attribute_not_exists(#pk) OR #expires_at <= :v0)";
-  it.each<[string, Write, string, string?]>([
-    ["a put", { put: key }, ""],
-    ["a put of a new item", { put: key, when: { exists: false } }, "", "attribute_not_exists(#pk)"],
-    ["a delete of an item that exists", { delete: key, when: { exists: true } }, "", "attribute_exists(#pk)"],
-    ["two conditions", { delete: key, when: { equals: { a: 1, b: 2 } } }, "", "#a = :v0 AND #b = :v1"],
-    ["an item that has expired", { put: key, when: { absentOrExpiredAt: 0 } }, "", expired],
-    [
-      "all at once",
-      { update: key, set: { a: 1, b: 2 }, add: { c: 3 }, remove: ["d", "e"], when: { equals: { f: 4 } } },
-      "SET #a = :v0, #b = :v1 ADD #c :v2 REMOVE #d, #e",
-      "#f = :v3",
-    ],
-  ])("%s", (_, write, update, condition) => {
-    const all = expressions(write);
-    expect([all.update, all.ConditionExpression]).toEqual([update, condition]);
   });
 });
 

@@ -13,7 +13,7 @@ const openapi = "test/infra/openapi/document.test.ts";
 export const areas: Readonly<Record<string, Area>> = {
   "shared/table": {
     mutate: ["shared/table/*.ts"],
-    tests: ["test/shared/table/*.test.ts", "test/functions/switches/show-update-delete.test.ts"],
+    tests: ["test/shared/table/*.test.ts", "test/functions/switches/{create,show-update-delete}.test.ts"],
     setup: "service",
   },
   "shared/http": {
