@@ -3,13 +3,12 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { openapi } from "../../../infra/openapi/document.ts";
-import { ErrorDocument, errorSchemas } from "../../../infra/openapi/error-examples.ts";
-import { eventSchemas } from "../../../infra/openapi/event-schemas.ts";
+import { ErrorDocument } from "../../../infra/openapi/error-examples.ts";
 import { fileOf, operationId } from "../../../infra/openapi/names.ts";
 import { componentsOf, responseSchema } from "../../../infra/openapi/schemas.ts";
 import { createUploadRoute } from "../../../shared/attachments/routes.ts";
 import { errorCodes } from "../../../shared/errors.ts";
-import { contracts, routes } from "../../../shared/routes.ts";
+import { routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
 import { switchProblems } from "../../../shared/switches/switch-schema.ts";
 
@@ -75,18 +74,6 @@ describe("openapi.json", () => {
       return own.filter(([, { description }]) => typeof description !== "string").map(([name]) => `${at}: ${name}`);
     });
     expect(undescribed).toEqual([]);
-  });
-
-  it("describes each property by the text of its own schema", () => {
-    const { schemas } = openapi().components;
-    const Described = z.object({ properties: z.record(z.string(), z.object({ description: z.string() })) });
-    const named = [...contracts.flatMap((contract) => contract.schemas), ...errorSchemas, ...eventSchemas];
-    const described = named.filter(({ name, properties }) => schemas[name] && properties);
-    expect(described.length).toBeGreaterThan(20);
-    for (const { name, properties: texts } of described) {
-      const properties = Object.entries(z.parse(Described, schemas[name]).properties);
-      expect(Object.fromEntries(properties.map(([key, { description }]) => [key, description])), name).toEqual(texts);
-    }
   });
 
   it("says which texts differ where two schemas have one name", () => {
