@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { completeUploadRoute, createAttachmentRoute, deleteAttachmentRoute } from "../../shared/attachments/routes.ts";
 import { routes } from "../../shared/routes.ts";
-import { listSwitchesRoute, updateSwitchRoute } from "../../shared/switches/routes.ts";
+import { listSwitchesRoute } from "../../shared/switches/routes.ts";
 import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { repeatableRequest } from "../support/requests/repeatable-request.ts";
@@ -72,22 +72,6 @@ describe("at a request's deadline", () => {
     // The SDK would repeat the call within 100 ms.
     await sleep(500);
     expect(proxies.table.calls).toHaveLength(length);
-  });
-
-  it("a write stops retrying conflicts", async () => {
-    const run = await repeatableRequest(t, updateSwitchRoute);
-    proxies.table.arm();
-    const writes = ({ operation }: ProxiedCall) => /UpdateItem|TransactWriteItems/.test(operation);
-    proxies.table.choose((call) => (writes(call) ? "conflict" : undefined));
-    expect((await sendWithShortDeadline(run.send)).status).toBe(503);
-    const attempts = proxies.table.calls.filter(writes).length;
-    expect(attempts).toBeLessThan(13);
-    const { cause, ...error } = loggedError();
-    // The last wait would have ended too late, or the last attempt did not end in time.
-    if (error.name === "TimeoutError")
-      return expect(error).toMatchObject({ call: expect.stringMatching(/^dynamodb /) });
-    expect(error).toMatchObject({ message: "Gave up.", attempts });
-    expect(cause).toMatchObject({ call: "dynamodb TransactWriteItems", attempts: 1 });
   });
 
   it("a delete that could not remove its file can be finished by a retry", async () => {

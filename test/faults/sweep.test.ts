@@ -2,9 +2,9 @@ import pLimit from "p-limit";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { handler } from "../../functions/sweep-orphan-files.ts";
 import { startTable } from "../../infra/local/table.ts";
-import { createAttachment, deleteAttachment } from "../../shared/attachments/attachments.ts";
+import { createAttachment } from "../../shared/attachments/attachments.ts";
 import { fileKey } from "../../shared/attachments/file-keys.ts";
-import { allFiles, openFile, putFile } from "../../shared/attachments/files.ts";
+import { allFiles, putFile } from "../../shared/attachments/files.ts";
 import { dueDays, sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { get } from "../../shared/table/read.ts";
@@ -49,9 +49,6 @@ const orphan = async (number: number, day?: string) => {
   await putFile(key, storedFile(content));
   return { id, key };
 };
-
-/** The number of uploads and deletes during a sweep. */
-const uploads = byExtent({ sample: 10, most: 60, all: 60 });
 
 const storedKeys = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
 const sweep = (days: number, more = {}) => sweepOrphanFiles({ now: later(days), ...more });
@@ -155,27 +152,6 @@ describe("the sweep", () => {
     expect(await sweep(2)).toMatchObject({ files: 1, removed: 0 });
     proxies.table.watch(async () => {});
     expect([checks, await storedKeys()]).toEqual([2, [key]]);
-  });
-
-  it("keeps the files of concurrent uploads, even if their day is due", async () => {
-    const stored = await readParent(parent);
-    if (!stored) throw new Error("no parent");
-    const uploaded: string[] = [];
-    let sweeps = 0;
-    let done = false;
-    const sweeping = (async () => {
-      for (; !done; sweeps += 1) await sweepOrphanFiles({ now: new Date(), all: true });
-    })();
-    for (let n = 0; n < uploads; n += 1) {
-      const { attachment } = await createAttachment(stored, newAttachment(content), operator(later(-3)), undefined);
-      if (n % 2 === 0) uploaded.push(attachment.id);
-      else await deleteAttachment(stored, { ...attachment, unfinished: false }, operator(), () => {});
-    }
-    done = true;
-    await sweeping;
-    expect(sweeps).toBeGreaterThan(uploads / 6);
-    for (const id of uploaded) expect(await openFile(fileKey(parent, id)), id).toBeDefined();
-    expect(await checkInvariants(new Date())).toEqual([]);
   });
 });
 

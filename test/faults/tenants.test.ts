@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { parentPermissions } from "../../shared/attachments/routes.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
 import { apply } from "../support/fixtures/apply.ts";
@@ -166,14 +165,4 @@ describe.each([true, false])("with the feature: %s", (feature) => {
   it("leaves no violation", async () => {
     expect((await checkInvariants(new Date())).filter(({ level }) => level === "violation")).toEqual([]);
   });
-});
-
-it("the model has every permission that the routes require", () => {
-  const required = [
-    ...routes.map(({ permission }) => permission),
-    ...Object.values(parentPermissions).flatMap(Object.values),
-  ];
-  const granted = (permission: string) =>
-    allPermissions.includes(permission) || allPermissions.includes(permission.replace(/:.*/, ":*"));
-  expect(required.filter((permission) => !granted(String(permission)))).toEqual([]);
 });

@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { oneOf } from "../../shared/schema/check.ts";
-import { attachmentOf, form, pageOf, upload } from "../support/fixtures/attachments.ts";
+import { attachmentOf, form, upload } from "../support/fixtures/attachments.ts";
 import { newSwitch, switchesPath } from "../support/fixtures/switches.ts";
 import { parentTypes, tenants } from "../support/fixtures/tenants.ts";
 import { call, fetchFromService, invalidBody, type ReceivedResponse } from "../support/requests/client.ts";
 
-/** Additions to the interface: `include`, lists of an account, and If-None-Match. */
+/** Additions to the interface: `include` and If-None-Match. */
 
 const t = await tenants();
 
@@ -94,36 +94,6 @@ describe("include=account on switches", () => {
       const { status, body } = await get(`${path}?include=file`);
       expect([status, body], path).toEqual([422, includeError("account")]);
     }
-  });
-});
-
-describe("GET /accounts/{account_id}/switches", () => {
-  it("lists the switches of that account and the accounts below it, with a total and cursors of its own", async () => {
-    const { account, key } = await tenants();
-    const paths = {
-      acme: `/api/v1/accounts/${account("acme")}/switches`,
-      east: `/api/v1/accounts/${account("east")}/switches`,
-    };
-    const ids: string[] = [];
-    for (const [name, path] of [
-      ["one", paths.acme],
-      ["two", paths.east],
-      ["three", paths.east],
-    ] as const)
-      ids.push((await newSwitch(key("acme"), { name }, path)).id);
-    ids.sort();
-    const page = async (path: string, of = "acme") => pageOf(await get(path, key(of)));
-    const whole = { after: null, before: null, limit: 50 };
-    expect(await page(paths.acme)).toEqual({ ids, ...whole, total: 3 });
-    const ofEast = await page(paths.east);
-    expect(ofEast).toMatchObject({ ...whole, total: 2 });
-    expect(await page(paths.east, "east")).toEqual(ofEast);
-    const first = await page(`${paths.east}?first=1`);
-    expect(first).toMatchObject({ ids: ofEast.ids.slice(0, 1), after: expect.any(String), total: 2 });
-    expect(await page(`${paths.east}?first=1&after=${first.after}`)).toMatchObject({ ids: ofEast.ids.slice(1) });
-    const foreign = await get(`${paths.acme}?after=${first.after}`, key("acme"));
-    expect(foreign.status).toBe(422);
-    expect(await page(paths.east.replace(account("east"), account("east").toLowerCase()))).toEqual(ofEast);
   });
 });
 

@@ -4,6 +4,8 @@ import { stepHandler } from "../../shared/checkout/step-handler.ts";
 import { lockStep } from "../../shared/checkout/steps.ts";
 import { env } from "../../shared/env.ts";
 import { emitCounts, log } from "../../shared/log.ts";
+import { showSwitchRoute } from "../../shared/switches/routes.ts";
+import { invoke } from "../support/requests/event.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 
 /** What the functions read from their environment, and what they write into their logs. */
@@ -137,6 +139,16 @@ describe("the log", () => {
     expect(logs.lines()).toEqual([line]);
   });
 
+  it("has one line for a request, which is also its metric", async () => {
+    await invoke(showSwitchRoute, {});
+    const Metrics = [{ Name: "ms", Unit: "Milliseconds" }];
+    const CloudWatchMetrics = [{ Namespace: "Patchbay", Dimensions: [["route"]], Metrics }];
+    const ids = { request_id: expect.any(String), extended_request_id: expect.any(String), path: {} };
+    const line = { level: "INFO", message: "request", timestamp: expect.any(String), service: "patchbay", ...ids };
+    const metric = { route: "switches/show", status: 401, ms: 0, _aws: { Timestamp: 5_000, CloudWatchMetrics } };
+    expect(logs.lines()).toEqual([{ ...line, ...metric }]);
+  });
+
   it("has of a step its order, its run and its outcome, and nothing else of its state", async () => {
     const step = stepHandler(lockStep, z.looseObject({}), async () => {
       vi.setSystemTime(5_007);
@@ -148,5 +160,9 @@ describe("the log", () => {
     expect(logs.lines()).toEqual([{ ...line, step: "checkout/lock", ms: 7, _aws: expect.anything() }]);
     await step({ order_id: 1 });
     expect(logs.lines()[1]).toMatchObject({ step: "checkout/lock" });
+    const failing = stepHandler(lockStep, z.looseObject({}), () => Promise.reject(new Error("a")));
+    await expect(failing({})).rejects.toThrow("a");
+    const metrics = [{ Dimensions: [["step"]] }, { Dimensions: [["stack"]], Metrics: [{ Name: "Defects" }] }];
+    expect(logs.lines()[2]).toMatchObject({ level: "ERROR", _aws: { CloudWatchMetrics: metrics } });
   });
 });

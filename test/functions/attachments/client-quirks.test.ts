@@ -27,25 +27,12 @@ const file = (
   content,
 ];
 
-describe("the filename* of an upload", () => {
-  it.each([
-    ["is used after an encoded word", `; filename="=?utf-8?B?w6QucGRm?="; filename*=utf-8''%C3%A4.pdf`, "ä.pdf"],
-    ["is used before a plain name", `; filename*=UTF-8''%C3%A4.pdf; filename="a.pdf"`, "ä.pdf"],
-    ["is used with a language", `; filename="a.pdf"; filename*=UTF-8'de'%E2%82%AC.pdf`, "€.pdf"],
-    ["may have a name in any case", "; FileName=plain.pdf", "plain.pdf"],
-    ["loses control characters", `; filename="a\u0007b.pdf"`, "ab.pdf"],
-    ["loses what changes the direction of text", `; filename="\u202ea\u061cfdp\u200e\u200f.\u2069exe"`, "afdp.exe"],
-  ])("%s", async (_case, parameters, expected) => {
-    expect(attachmentOf(await postRaw(file(parameters), name)).filename).toBe(expected);
-  });
-
-  it("is read only from the header of the file's own part", async () => {
-    const header = `Content-Disposition: form-data; name="data[file]"; filename*=utf-8''evil.exe`;
-    const notes: [string, string] = ['Content-Disposition: form-data; name="data[notes]"', `see filename*=utf-8''evil`];
-    const letter = file(`; filename="loa.pdf"; filename*=utf-8''real.pdf`, "", `x\r\n--\r\n${header}\r\n\r\n`);
-    expect(attachmentOf(await postRaw(notes, name, letter)).filename).toBe("real.pdf");
-    expect(attachmentOf(await postRaw(name, file(`; filename="loa.pdf"`, "", header))).filename).toBe("loa.pdf");
-  });
+it("the filename* of an upload is read only from the header of the file's own part", async () => {
+  const header = `Content-Disposition: form-data; name="data[file]"; filename*=utf-8''evil.exe`;
+  const notes: [string, string] = ['Content-Disposition: form-data; name="data[notes]"', `see filename*=utf-8''evil`];
+  const letter = file(`; filename="loa.pdf"; filename*=utf-8''real.pdf`, "", `x\r\n--\r\n${header}\r\n\r\n`);
+  expect(attachmentOf(await postRaw(notes, name, letter)).filename).toBe("real.pdf");
+  expect(attachmentOf(await postRaw(name, file(`; filename="loa.pdf"`, "", header))).filename).toBe("loa.pdf");
 });
 
 describe("a hostile form", () => {

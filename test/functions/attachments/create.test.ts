@@ -21,7 +21,7 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         form({
           type: `${kind}_attachment`,
           "data[name]": "  Letter of authorization ",
-          "data[notes]": "signed",
+          "data[notes]": "signe\u0301\r\nby hand",
           "data[file_hint]": "LOA",
           "data[reference_id]": "7B3E4C1A-0000-4000-8000-00000000ABCD",
           "data[filename]": "signed loa.pdf",
@@ -35,7 +35,7 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
           data: {
             id: expect.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/),
             name: "Letter of authorization",
-            notes: "signed",
+            notes: "signe\u0301\r\nby hand",
             file_hint: "LOA",
             reference_id: "7b3e4c1a-0000-4000-8000-00000000abcd",
             filename: "signed loa.pdf",

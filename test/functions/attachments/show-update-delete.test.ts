@@ -67,8 +67,8 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
     });
 
     it("names every invalid property in one response", async () => {
-      const { id } = await upload(path, key);
-      const immutable = { id: unknown, filename: "x", reference_id: unknown, inserted_at: "x", updated_at: null };
+      const { id } = await upload(path, key, { "data[reference_id]": crypto.randomUUID() });
+      const immutable = { id: unknown, filename: "LOA.pdf", reference_id: null, inserted_at: "x", updated_at: null };
       const data = { name: null, notes: 7, file_hint: "X", ...immutable };
       const response = await call("PATCH", `${path}/${id}`, { key, json: { type: "switch", data } });
       expect(response.status).toBe(422);

@@ -46,16 +46,6 @@ it("a checkout whose failure path also fails locks its order until the end of it
   expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
 });
 
-it("a report changes nothing if the checkout has recorded its own failure or the execution is unknown", async () => {
-  const order = await orderWithOneAttachment();
-  await checkOut(order.id, { before: { "checkout/paginate": failing(4) } }, "orderly-1");
-  const before = await stateOf(order.id);
-  expect(before).toMatchObject({ run: "FAILED" });
-  await reportEnd("orderly-1", order.id);
-  expect(await stateOf(order.id)).toEqual(before);
-  await handler({ detail: { executionArn: "", name: "other", status: "FAILED", input: "[]" } });
-});
-
 it("a report without the execution's input, which EventBridge leaves out where it is large, releases the lock, too", async () => {
   const order = await orderWithOneAttachment();
   const stuck = (name: string) => (name === "checkout/paginate" ? () => new Promise<never>(() => {}) : loadStep(name));

@@ -8,7 +8,7 @@ const list = (key = "", query = "") => call("GET", `${switchesPath}${query}`, { 
 const under = (account: string) => `/api/v1/accounts/${account}/switches`;
 
 describe("GET /switches", () => {
-  it("lists the switches of the key's account and of every account below it, up to 8 levels", async () => {
+  it("and GET /accounts/{account_id}/switches list the switches of that account and of every account below it, up to 8 levels", async () => {
     const { accounts, keys } = await customer({ levels: 8 });
     const [key = ""] = keys;
     const created: { level: number; id: string }[] = [];
@@ -23,6 +23,8 @@ describe("GET /switches", () => {
         const visible = created.filter((one) => one.level >= level).map(({ id }) => id);
         const expected = { ids: visible.sort(), total: visible.length, limit: 50, after: null, before: null };
         expect(pageOf(await list(own)), `level ${level}, ${when}`).toEqual(expected);
+        const ofAccount = await call("GET", under((accounts[level] ?? "").toLowerCase()), { key });
+        expect(pageOf(ofAccount), `level ${level} by its id, ${when}`).toEqual(expected);
         const first = pageOf(await list(own, "?first=1"));
         expect([first.ids, first.total], `level ${level}, ${when}`).toEqual([visible.slice(0, 1), visible.length]);
       }

@@ -33,6 +33,9 @@ describe("order settle", () => {
     const order = await doubted();
     const before = await orderReport(order.id);
     expect([before?.checkout?.outcome_unknown, before?.seal !== null]).toEqual([true, true]);
+    expect(before?.checkout?.reason).toContain(
+      "Whether the cart is checked out is not known: the next run asks that first.",
+    );
     expect(await order.settle("--open", ...because)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/outcome +open/),

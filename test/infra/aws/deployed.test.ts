@@ -228,18 +228,6 @@ describe("every resource", () => {
       expect(properties.Targets, name).toMatchObject([{ DeadLetterConfig: { Arn: "${DeadLetters.Arn}" } }]);
   });
 
-  it("that stores files keeps them until they are deleted", () => {
-    const lifecycles = resources
-      .filter(({ name }) => name === "Files")
-      .map(({ properties }) => properties.LifecycleConfiguration);
-    const abort = {
-      AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
-      Id: "abort-incomplete-uploads",
-      Status: "Enabled",
-    };
-    expect(lifecycles).toEqual(stacks.map(() => ({ Rules: [abort] })));
-  });
-
   it("names its actions, resources and principals, and contains no secret", () => {
     const found = stacks.flatMap(({ template }) =>
       [...JSON.stringify(template).matchAll(/"Not\w+":|resolve:|CARRIER_TOKEN"|"SecretString"/g)].map(([text]) => text),

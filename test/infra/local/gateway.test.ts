@@ -248,6 +248,17 @@ describe("the local gateway", () => {
       expect([method, path, response, error]).toEqual(["POST", "/things/1", undefined, undefined]);
   });
 
+  it("goes on after a client that resets its connection, also one that Node leaves to it", async () => {
+    const { port, url } = await gateway(echo);
+    for (const sent of [`CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n`, "POST /things/1 HTTP/1.1\r\nHost: x\r\n\r\n"]) {
+      const socket = connect(port, "127.0.0.1").on("error", () => {});
+      await once(socket, "connect");
+      socket.write(sent);
+      socket.resetAndDestroy();
+    }
+    expect((await post(url)).status).toBe(200);
+  });
+
   it("also sends WWW-Authenticate under API Gateway's name for it", async () => {
     const headers = { "WWW-Authenticate": "Bearer" };
     const { url } = await gateway(async () => ({ statusCode: 401, headers, body: "{}" }));

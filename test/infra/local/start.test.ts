@@ -165,22 +165,6 @@ describe("npm start", () => {
     await vi.waitUntil(() => readdirSync(services.state).length === 0, patiently);
     await expect(fetch(url)).rejects.toThrow("fetch failed");
   });
-
-  const count = extent === "all" ? 200 : 60;
-  it.runIf(exhaustive)(
-    `accepts ${count} concurrent uploads of 4 MB, and prints no line for them with --quiet`,
-    async () => {
-      const service = await services.start(["--quiet"]);
-      const file = new File([new Uint8Array(4_000_000)], "loa.pdf", { type: "application/pdf" });
-      const uploads = Array.from({ length: count }, async () => {
-        const response = await service.call("POST", service.attachments, form({}, file));
-        return `${response.status} ${response.ok ? "" : await response.text()}`;
-      });
-      expect(new Set(await Promise.all(uploads))).toEqual(new Set(["201 "]));
-      expect(service.output.stdout).not.toMatch(/^(POST|event) /m);
-    },
-    300_000,
-  );
 });
 
 it("npm start -- --malware-scan refuses the EICAR test file, and forwards the clean one that replaces it once that is scanned", async () => {

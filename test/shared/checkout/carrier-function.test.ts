@@ -94,22 +94,6 @@ describe("a checkout with an adapter function", () => {
     const get = { method: "GET", path: `/carts/${order.id}`, headers, body: null, file: null };
     expect([calls.map(({ method }) => method), calls.at(-1)]).toEqual([["PUT", "POST", "POST", "GET"], get]);
   });
-
-  it("withdraws what was deleted after it was forwarded, and fails with what the function refuses", async () => {
-    const order = await orderWithOneAttachment();
-    const remove = () => order.remove(0, order.attachment);
-    results = [() => ({ status: 201 }), () => ({ status: 204 }), () => ({ status: 422, body: "the cart is empty" })];
-    expect(await checkOut(order.id, { after: { "checkout/forward": [remove] } })).toMatchObject({
-      status: "FAILED",
-      cause: "The carrier refused to check the cart out: 422 the cart is empty",
-    });
-    const ids = `${order.requests[0]}-${order.attachment}`;
-    expect(calls.map(({ method, headers }) => `${method} ${headers["Idempotency-Key"]}`)).toEqual([
-      `PUT forward-${ids}-1`,
-      `DELETE withdraw-${ids}-1`,
-      `POST checkout-${order.id}`,
-    ]);
-  });
 });
 
 /** No emulator verifies the signature, and on AWS every call would be a 403. */

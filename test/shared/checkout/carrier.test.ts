@@ -59,22 +59,6 @@ describe("a carrier that fails or is busy", () => {
     expect([called("checkout/forward"), called("checkout/submit")]).toEqual([2, 3]);
     expect((await upstream.forwarded(order.id)).length).toBe(3);
   });
-
-  it("fails the run if it stays unavailable, and the next run forwards what is missing", async () => {
-    const order = await orderWithOneAttachment();
-    const second = await order.attach("order");
-    await upstream.misbehave({ method: "PUT", path: second, times: 100, ...busy(60) });
-    const run = await checkOut(order.id);
-    expect(run).toMatchObject({ status: "FAILED", error: "CheckoutFailed" });
-    expect(run.cause).toContain(second);
-    expect(run.cause).toContain("it responded with 429");
-    expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
-    await upstream.behave();
-    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect((await upstream.forwarded(order.id)).length).toBe(2);
-    const { calls } = await upstream.cart(order.id);
-    expect(calls.filter(({ path }) => path.endsWith(order.attachment)).length).toBe(1);
-  });
 });
 
 describe("a carrier that refuses", () => {
@@ -96,89 +80,10 @@ describe("a carrier that refuses", () => {
     expect(await keysOf(order)).toEqual([`${key}-1 422`, `${key}-2 201`, `checkout-${order.id} 200`]);
     expect((await upstream.cart(order.id)).attachments).toMatchObject([{ name: "Renamed", received: 1 }]);
   });
-
-  it("the checkout leaves the order in CART without seals, and the next run includes what was added since", async () => {
-    const order = await orderWithOneAttachment();
-    await upstream.misbehave({ method: "POST", action: "status", status: 500 });
-    await upstream.misbehave({ method: "POST", action: "status", status: 422 });
-    const run = await checkOut(order.id);
-    expect(run.cause).toBe('The carrier refused to check the cart out: 422 {"error":"injected fault"}');
-    expect(await stateOf(order.id)).toEqual({ state: "CART", run: "FAILED", seals: 0, reason: run.cause });
-    const added = await order.attach(0);
-    expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-    expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry, `${order.requests[0]} ${added}`].sort());
-    expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 500", "POST 422", "PUT 201", "POST 200"]);
-  });
-});
-
-describe("a carrier that redirects", () => {
-  it("fails the run at once", async () => {
-    const order = await orderWithOneAttachment();
-    const headers = { Location: `${upstream.url}/elsewhere` };
-    await upstream.misbehave({ method: "PUT", times: 100, action: "status", status: 308, headers });
-    expect((await checkOut(order.id)).cause).toBe(
-      `The attachment ${order.attachment} of the request ${order.requests[0]} was refused by the carrier, not forwarded: it redirects to another address`,
-    );
-    expect(await upstream.calls(order.id)).toEqual(["PUT 308"]);
-  });
-
-  it("the checkout after an attempt without a response leaves its outcome to the next run, which asks first", async () => {
-    const order = await orderWithOneAttachment();
-    await upstream.misbehave({ method: "POST", action: "drop-after" });
-    await upstream.misbehave({ method: "POST", action: "status", status: 302, headers: { Location: "/" } });
-    expect((await checkOut(order.id)).cause).toBe(
-      "The carrier refused to check the cart out: it redirects to another address. " +
-        "Whether the cart is checked out is not known: the next run asks that first.",
-    );
-    expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 2 });
-    expect((await checkOut(order.id, { after: { "checkout/submit": [async () => passTime()] } })).called).toEqual([
-      ...["checkout/lock", "checkout/submit", "checkout/submit", "checkout/finish"],
-    ]);
-    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED", reason: null });
-  });
 });
 
 /** Later than any call can be in progress. */
 const passTime = () => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 200_000 });
-
-describe("an unknown checkout of the cart, after which a wrong letter is replaced by the right one", () => {
-  /** Ends a run without an answer that settles whether the cart is checked out, then replaces its letter. */
-  const replaced = async (action: "status" | "status-after") => {
-    const order = await orderWithOneAttachment();
-    await upstream.misbehave({ method: "POST", action, status: 500 });
-    await upstream.misbehave({ method: "POST", action: "status", status: 404 });
-    expect((await checkOut(order.id)).cause).toContain("Whether the cart is checked out is not known");
-    await order.remove(0, order.attachment);
-    return { ...order, right: await order.attach(0, "right") };
-  };
-  const left =
-    "Attachments that came too late for the carrier: 1 added or changed and not forwarded, 1 deleted and not withdrawn.";
-  type Answer = Partial<Misbehaviour> | undefined;
-  const [honest, cannotSay, redirect, busyAtFirst] = [undefined, { status: 501 }, { status: 302 }, busy(60)];
-  const lie = { status: 200, body: { checked_out: false } };
-  const inTwo = ["FAILED", "SUCCEEDED"];
-
-  it.each<[string, "status" | "status-after", Answer, string[], "forwarded" | "none" | "refused"]>([
-    ["is not done: the right one goes", "status", honest, ["SUCCEEDED"], "forwarded"],
-    ["is done: the right one does not go, which the run says", "status-after", honest, ["SUCCEEDED"], "none"],
-    ["is not done, and the carrier cannot say: the call is repeated", "status", cannotSay, ["SUCCEEDED"], "none"],
-    ["is done, which the carrier denies once: the next run asks again", "status-after", lie, inTwo, "refused"],
-    ["is not done, and the answer is a redirect at first", "status", redirect, ["SUCCEEDED"], "forwarded"],
-    ["is not done, and the answer takes some time", "status", busyAtFirst, ["SUCCEEDED"], "forwarded"],
-  ])("%s", async (_, action, answer, statuses, state) => {
-    const order = await replaced(action);
-    if (answer) await upstream.misbehave({ method: "GET", path: order.id, action: "status", ...answer });
-    for (const status of statuses) expect((await checkOut(order.id)).status).toBe(status);
-    const [sent, reason] = state === "forwarded" ? [order.right, null] : [order.attachment, left];
-    expect(await upstream.forwarded(order.id)).toEqual([`${order.requests[0]} ${sent}`]);
-    expect(await receipts(order.id)).toContain(`${order.requests[0]} ${order.right} ${state}`);
-    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", reason });
-    const behind = reason ? 1 : 0;
-    expect((await orderReport(order.id))?.left_behind).toEqual({ not_forwarded: behind, not_withdrawn: behind });
-    const calls = new Set((await keysOf(order)).map((call) => call.split(" ")[0]));
-    expect(calls.size).toBe(state === "none" ? 2 : 4);
-  });
-});
 
 describe("a refusal of the checkout of the cart, after which a wrong letter is replaced by the right one", () => {
   const own = { body: { reason: "The letter is not signed." } };

@@ -1,6 +1,4 @@
-import { Readable } from "node:stream";
-import { GetObjectCommand, S3Client } from "@aws-sdk/client-s3";
-import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { carrier } from "../../support/servers/carrier.ts";
@@ -55,35 +53,5 @@ describe("a step that Lambda throttles", () => {
     expect((await run(11)).cause).toContain("A step failed: Lambda.TooManyRequestsException");
     expect((await run(10)).status).toBe("SUCCEEDED");
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
-  });
-});
-
-describe("S3 that breaks the connection in the middle of a file", () => {
-  const beginning = async function* () {
-    yield Buffer.from("%PDF");
-    throw Object.assign(new Error("aborted"), { code: "ECONNRESET" });
-  };
-  /** S3 returns the beginning of a file this number of times, then whole files. */
-  const breakFiles = (times: number) => {
-    let left = times;
-    const { send } = S3Client.prototype;
-    const spy = vi.spyOn(S3Client.prototype, "send").mockImplementation(async function (this: S3Client, command) {
-      const response = await Reflect.apply(send, this, [command]);
-      if (!(command instanceof GetObjectCommand) || left === 0) return response;
-      left -= 1;
-      response.Body.destroy();
-      return { ...response, Body: Readable.from(beginning()) };
-    });
-    onTestFinished(() => spy.mockRestore());
-  };
-
-  it("is retried, and the file reaches the carrier once", async () => {
-    const order = await orderWithOneAttachment();
-    // Once more than the workflow would repeat a step that throws.
-    breakFiles(4);
-    const run = await checkOut(order.id);
-    expect(run.status).toBe("SUCCEEDED");
-    expect(run.called.filter((name) => name === "checkout/forward").length).toBe(5);
-    expect(await upstream.forwarded(order.id)).toEqual([order.carrierEntry]);
   });
 });

@@ -1,11 +1,18 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { createAttachment } from "../../../shared/attachments/attachments.ts";
+import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
 import { limits } from "../../../shared/limits.ts";
-import { largeOrder } from "../../support/fixtures/large-order.ts";
+import { readParent } from "../../../shared/tenants/orders.ts";
+import { operator } from "../../support/fixtures/apply.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
-import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
-import { declaredFile, newContent, sha256Of } from "../../support/fixtures/upload-content.ts";
+import { addMessagingNumbers, customer } from "../../support/fixtures/tenants.ts";
+import { declaredFile, newAttachment, newContent, sha256Of } from "../../support/fixtures/upload-content.ts";
 import { completePath, sentUpload } from "../../support/fixtures/uploads.ts";
-import { checkOutMeasured, claimMeasured } from "../../support/processes/measured-process.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier, forwardedTo } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
@@ -17,6 +24,34 @@ afterAll(() => upstream.close());
 /** A sample tests only that a direct upload larger than a request arrives; the other extents also compare memory. */
 const comparesMemory = extent !== "sample";
 const sampleBytes = 11_000_000;
+
+/** Megabytes: resident, and in use after garbage collection. */
+const Peak = z.object({ rss: z.number(), inUse: z.number() });
+
+const CheckedOut = z.object({
+  status: z.string(),
+  cause: z.nullable(z.string()),
+  /** The number of events in the execution's history on AWS. */
+  events: z.number(),
+  peak: Peak,
+});
+
+const Claimed = z.object({ statuses: z.array(z.number()), peak: Peak });
+
+/**
+ * Runs a script in a separate process, so that its memory is that of the functions alone. The heap, above all the space for new
+ * objects, is kept small: with more space V8 collects garbage later, and the peak would include garbage.
+ */
+const measured = async (script: string, ...args: readonly string[]) => {
+  const env = { ...process.env, LOG_LEVEL: "SILENT" };
+  const flags = ["--max-old-space-size=128", "--max-semi-space-size=1"];
+  const path = join(import.meta.dirname, "../../bench", script);
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, path, ...args], { env });
+  return JSON.parse(stdout);
+};
+
+/** Checks an order out in a separate process. */
+const checkOutMeasured = async (order: string) => z.parse(CheckedOut, await measured("check-out-order.ts", order));
 
 /** The memory, in MB, that a file of 100 MB may take beyond one of 1 MB. Loaded as a whole, it would take over 100. */
 const mostMegabytes = 60;
@@ -46,13 +81,38 @@ const sentFile = async (bytes: number) => {
 /** Claims a direct upload and checks its order out in separate processes. */
 const directUploadMeasured = async (bytes: number) => {
   const { order, request, id, content, expected } = await sentFile(bytes);
-  const claimed = await claimMeasured(order.key, request, id, declaredFile(content));
+  const args = [order.key, request, id, JSON.stringify(declaredFile(content))];
+  const claimed = z.parse(Claimed, await measured("claim-upload.ts", ...args));
   expect(claimed).toMatchObject({ statuses: [201, 201, 200, 200] });
   const checkout = await checkOutMeasured(order.id);
   expect(checkout).toMatchObject({ status: "SUCCEEDED", cause: null });
   expect(await forwardedTo(upstream.url, order.id)).toEqual(expected);
   await order.remove(0, id);
   return { claim: claimed.peak.rss, checkout: checkout.peak.rss };
+};
+
+type Size = { readonly requests: number; readonly attachments: number; readonly fileBytes: number };
+
+/**
+ * Creates an order with `requests` requests of `attachments` attachments, of which one is the order's and is forwarded under
+ * each request. Returns its id and the files that the carrier must get, sorted, each as "request attachment bytes sha256".
+ */
+const largeOrder = async ({ requests, attachments, fileBytes }: Size) => {
+  const { order: id, requests: ids } = await customer({ requestTypes: Array(requests).fill(addMessagingNumbers) });
+  const attach = async (ref: { type: "order" | "request"; id: string }, nth: number) => {
+    const parent = await readParent(ref);
+    if (!parent) throw new Error(`There is no ${ref.type} ${ref.id}.`);
+    const content = Buffer.alloc(fileBytes, createHash("sha512").update(`${ref.id} ${nth}`).digest());
+    const { attachment } = await createAttachment(parent, newAttachment(content), operator(), undefined);
+    return `${attachment.id} ${attachment.bytes} ${attachment.sha256}`;
+  };
+  const shared = await attach({ type: "order", id }, 0);
+  const expected = ids.map((request) => `${request} ${shared}`);
+  await forEachConcurrently(8, ids, async (request) => {
+    for (let nth = 1; nth < attachments; nth += 1)
+      expected.push(`${request} ${await attach({ type: "request", id: request }, nth)}`);
+  });
+  return { id, expected: expected.sort() };
 };
 
 describe("a direct upload of up to 100 MB", () => {

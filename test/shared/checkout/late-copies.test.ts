@@ -3,6 +3,7 @@ import { handler as finish } from "../../../functions/checkout/finish.ts";
 import { handler as submit } from "../../../functions/checkout/submit.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
 import { readRun, startRun } from "../../../shared/checkout/checkout-run.ts";
+import { failRun } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
 import { receiptsOf } from "../../../shared/checkout/plan.ts";
 import { beginRound, endRound, sealPage } from "../../../shared/checkout/seal.ts";
@@ -139,6 +140,14 @@ describe("a copy of the forwarding step that runs on", () => {
     expect([await forwardPage(page), calls]).toMatchObject([{ outcome: "FAILED" }, []]);
     expect(await finish(ref)).toHaveProperty("reason", expect.stringContaining("1 deleted and not withdrawn"));
     expect(await orderReport(id)).toMatchObject({ state: "CHECKED_OUT", left_behind: { not_forwarded: 0 } });
+  });
+
+  it("whose call is answered with 503 plans no next attempt once its run has failed", async () => {
+    const { id, page, ref, receiptsOfBoth } = await started();
+    duringFirstCall(() => failRun(ref, "why", new Date()), [503, { "Retry-After": "60" }]);
+    expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED" });
+    expect(await readRun(id)).toMatchObject({ status: "FAILED", consecutive_waits: 0, next_try_at: null });
+    expect(await receiptsOfBoth()).toMatchObject([{ state: "pending", next_try_at: null }]);
   });
 
   it("whose call is refused leaves the decision to the copy that has announced it since", async () => {

@@ -10,7 +10,7 @@ import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { type State, workflow } from "../../support/models/workflow-states.ts";
 import { carrier } from "../../support/servers/carrier.ts";
-import { checkOut, stateOf } from "../../support/servers/workflow.ts";
+import { checkOut } from "../../support/servers/workflow.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
 /** Quotas of Step Functions. Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
@@ -79,25 +79,6 @@ describe("Step Functions' limits", () => {
     expect(callTimeoutMs(maxFileBytes)).toBeGreaterThan(callTimeoutMs(0) + 100_000);
     vi.unstubAllEnvs();
   });
-
-  const keepsChanging: [string, "order" | number, string, string][] = [
-    ["a request", 0, "checkout/seal", "checkout/forward"],
-    ["the order", "order", "checkout/seal-order", "checkout/paginate"],
-  ];
-  it.each(byExtent({ sample: [], most: keepsChanging, all: keepsChanging }))(
-    "are not exceeded while the attachments of %s keep changing: the run fails and reports why",
-    async (_, of, sealing, repeated) => {
-      const order = await newOrder(addMessagingNumbers);
-      const changes = Array.from({ length: checkoutLimits.passes + 5 }, () => () => order.attach(of));
-      const run = await checkOut(order.id, { before: { [sealing]: changes } });
-      expect(run).toMatchObject({ status: "FAILED", cause: expect.stringContaining("keep changing: try again later") });
-      expect(run.called.filter((name) => name === repeated).length).toBe(checkoutLimits.passes);
-      expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "FAILED", seals: 0 });
-      expect((await upstream.cart(order.id)).checked_out).toBe(false);
-      expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
-      expect((await upstream.forwarded(order.id)).length).toBe(checkoutLimits.passes);
-    },
-  );
 });
 
 const requests = byExtent({ sample: 30, most: 200, all: 200 });

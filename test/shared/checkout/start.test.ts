@@ -3,8 +3,7 @@ import { startCheckout, waitForCheckout } from "../../../infra/admin/start-check
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { startRun } from "../../../shared/checkout/checkout-run.ts";
 import { finishRun } from "../../../shared/checkout/end.ts";
-import { newOrder, orderWithOneAttachment } from "../../support/fixtures/orders.ts";
-import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
 
@@ -45,28 +44,6 @@ describe("starting a checkout with the SDK's client", () => {
       status: "SUCCEEDED",
       reason: expect.stringContaining("1 added or changed and not forwarded"),
     });
-  });
-
-  it("again after a failure starts the next run", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    await upstream.misbehave({ method: "POST", action: "status", status: 422 });
-    const first = await startCheckout(order.id);
-    expect(await waitForCheckout(order.id, first, 10)).toEqual({
-      run: first,
-      status: "FAILED",
-      reason: 'The carrier refused to check the cart out: 422 {"error":"injected fault"}',
-    });
-    const second = await startCheckout(order.id);
-    expect(second).toBe(`checkout-${order.id}-2`);
-    expect((await waitForCheckout(order.id, second, 10)).status).toBe("SUCCEEDED");
-  });
-
-  it("replaces a run that still locks the order although its execution has ended", async () => {
-    const order = await newOrder(addMessagingNumbers);
-    await startRun({ order_id: order.id, run: `checkout-${order.id}-1` }, new Date());
-    const run = await startCheckout(order.id);
-    expect(run).toBe(`checkout-${order.id}-2`);
-    expect((await waitForCheckout(order.id, run, 10)).status).toBe("SUCCEEDED");
   });
 
   it("takes an id in lower case from another system, and refuses at once what is no id", async () => {

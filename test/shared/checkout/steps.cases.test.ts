@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { S3Client } from "@aws-sdk/client-s3";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -186,6 +187,7 @@ describe("the checkout of the cart", () => {
     ["is done", [200], 0, { outcome: "CHECKED_OUT", wait_seconds: 0 }, { outcome_unknown: true, calls_end_by: at(0) }],
     ["was done", [409], 0, { outcome: "CHECKED_OUT" }, { status: "RUNNING" }],
     ["may be in progress", [504, 422], 0, failed, { outcome_unknown: true, calls_end_by: at(40) }],
+    ["is redirected, which settles nothing", [[302, { Location: "/" }]], 0, failed, { outcome_unknown: true }],
     ["was too much", [[429, { "Retry-After": "60" }]], 9, { outcome: "WAIT" }, { outcome_unknown: false }],
     ["waits the last time", [busy], 9, { outcome: "WAIT", consecutive_waits: 10, wait_seconds: 60 }, waiting],
     ["has waited too long", [busy], 10, { ...failed, consecutive_waits: 10 }, { status: "STOPPING" }],
@@ -236,6 +238,7 @@ describe("a run after a checkout of the cart whose outcome is unknown", () => {
   const soon = { outcome: "WAIT", wait_seconds: 1, consecutive_waits: 4 };
   it.each<[string, CarrierResponse[], object, object]>([
     ["is open", [says(false)], { outcome: "OPEN" }, settled],
+    ["is done", [says(true)], { outcome: "CHECKED_OUT" }, unknown],
     ["waits for the answer", [busy], waits, unknown],
     [
       "gets another answer",
@@ -560,6 +563,17 @@ describe("a page", () => {
     expect((await readRun(one.order))?.reason ?? null).toEqual(reason && expect.stringMatching(reason));
     const answer = outcome === "throws" ? null : expect.stringMatching(/^its /);
     expect(await receiptsOf(one.request)).toMatchObject([{ state: "pending", answer, last_answer: null }]);
+  });
+
+  it("whose file breaks off in the middle waits, and is sent again", async () => {
+    const { request, page } = await attachedOne();
+    const beginning = async function* () {
+      yield Buffer.from("%PDF");
+      throw Object.assign(new Error("aborted"), { code: "ECONNRESET" });
+    };
+    vi.spyOn(S3Client.prototype, "send").mockImplementation(async () => ({ Body: Readable.from(beginning()) }));
+    expect(await forwardPage(page)).toMatchObject({ outcome: "WAIT" });
+    expect(await receiptsOf(request)).toMatchObject([{ state: "pending", last_answer: "S3 is unavailable" }]);
   });
 
   const scanned = (result?: string) => async () => ({

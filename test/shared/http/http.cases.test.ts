@@ -154,6 +154,7 @@ describe("an Idempotency-Key", () => {
       expect(write).toMatchObject({ put: stored, when: { absentOrExpiredAt: seconds } });
       if (write && "put" in write) await transact({ write: { put: { ...write.put, expires_at: seconds + left } } });
       expect((await use(key))?.created, key).toEqual(left > 0 ? { id: "7", at: "then" } : undefined);
+      expect((await transact({ write: (await use(key))?.write({ id: "8", at: "now" }) })).size, key).toBe(left);
     }
   });
 
@@ -315,7 +316,10 @@ describe("a form", () => {
     ["by its base name on Windows", '; filename="C:\\\\a\\b.pdf"', "b.pdf"],
     ["by what %22, %0D, %0A and a quote after a backslash mean", '; filename="a%22b%0D%0A\\".pdf"', 'a"b".pdf'],
     ["by a name without quotes, in any case", ';FileName = a.pdf; x="y;z" ;', "a.pdf"],
+    ["by its filename*, also before its filename", `; filename*=UTF-8''%E2%82%AC.pdf; filename="a.pdf"`, "€.pdf"],
     ["by its filename* rather than by its filename", `; filename="a.pdf"; filename*=iso-8859-1'de'%E4.pdf`, "ä.pdf"],
+    ["without control characters", `; filename="a\u0007b.pdf"`, "ab.pdf"],
+    ["without what changes the direction of text", `; filename="\u202ea\u061cfdp\u200e\u200f.\u2069exe"`, "afdp.exe"],
     ["without spaces around its name", '; filename=" a .pdf "', "a .pdf"],
     ["by 255 characters, not bytes", `; filename="${"😀".repeat(255)}"`, "😀".repeat(255)],
     ["by at most 255 characters, with its extension", `; filename="${x250}xx.pdf"`, `${x250}x.pdf`],

@@ -4,9 +4,8 @@ import * as z from "zod/mini";
 import { withDeadline } from "../../../shared/deadline.ts";
 import { ApiError } from "../../../shared/errors.ts";
 import { backOff, dynamodb } from "../../../shared/table/client.ts";
-import { expressions, type Write } from "../../../shared/table/expressions.ts";
-import { type Collection, collections, hashApiKey, keys } from "../../../shared/table/keys.ts";
-import { nextVersion } from "../../../shared/table/optimistic-update.ts";
+import { hashApiKey, keys } from "../../../shared/table/keys.ts";
+import { nextVersion, optimisticWrite } from "../../../shared/table/optimistic-update.ts";
 import { type PageRequest, pageRequest, readPage, truncatePage } from "../../../shared/table/pages.ts";
 import { parseItem, parseReadable, query, queryAll, readItem } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
@@ -58,49 +57,10 @@ describe("a key", () => {
     expect(`${pk} ${sk}`).toBe(stored);
   });
 
-  it("of an item begins with the prefix of its collection", () => {
-    const items: [Collection, { readonly pk: string; readonly sk: string }][] = [
-      [collections.childAccounts("1"), keys.childAccount("1", "2")],
-      [collections.childAccounts(null), keys.childAccount(null, "2")],
-      [collections.accountUsers("1"), keys.accountUser("1", "2")],
-      [collections.accountKeys("1"), keys.accountKey("1", "2")],
-      [collections.accountOrders("1"), keys.accountOrder("1", "2")],
-      [collections.events(order), keys.event(order, "2")],
-      [collections.attachments(order), keys.attachment(order, "2")],
-      [collections.receipts("1"), keys.receipt("1", "2")],
-      [collections.switches("1"), keys.switchEntry("1", "2")],
-      [collections.orderRequests("1"), keys.orderRequest("1", "2")],
-      [collections.openCheckouts(), keys.openCheckout("2")],
-    ];
-    expect(items.map(([{ pk, prefix }]) => [pk, `${prefix}2`])).toEqual(items.map(([, { pk, sk }]) => [pk, sk]));
-    expect(collections.accountAndCounts("1")).toEqual({ pk: "ACCOUNT#1", prefix: "ACCOUNT" });
-  });
-
   it("is tested above, as it never changes", () => {
     const tested = new Set<string>(cases.map(([name]) => name));
     const missing = Object.keys(keys).filter((name) => !tested.has(name));
     expect(missing, "add these keys as they are stored to the cases above").toEqual([]);
-  });
-});
-
-describe("the expressions of a write", () => {
-  const key = { pk: "1", sk: "2" };
-  const expired = "(attribute_not_exists(#pk) OR #expires_at <= :v0)";
-  it.each<[string, Write, string, string?]>([
-    ["a put", { put: key }, ""],
-    ["a put of a new item", { put: key, when: { exists: false } }, "", "attribute_not_exists(#pk)"],
-    ["a delete of an item that exists", { delete: key, when: { exists: true } }, "", "attribute_exists(#pk)"],
-    ["two conditions", { delete: key, when: { equals: { a: 1, b: 2 } } }, "", "#a = :v0 AND #b = :v1"],
-    ["an item that has expired", { put: key, when: { absentOrExpiredAt: 0 } }, "", expired],
-    [
-      "all at once",
-      { update: key, set: { a: 1, b: 2 }, add: { c: 3 }, remove: ["d", "e"], when: { equals: { f: 4 } } },
-      "SET #a = :v0, #b = :v1 ADD #c :v2 REMOVE #d, #e",
-      "#f = :v3",
-    ],
-  ])("%s", (_, write, update, condition) => {
-    const all = expressions(write);
-    expect([all.update, all.ConditionExpression]).toEqual([update, condition]);
   });
 });
 
@@ -186,6 +146,20 @@ describe("the wait before another attempt", () => {
     await expect(backOff(13, new Error("the last"))).rejects.toMatchObject(error);
   });
 
+  it("ends an update that other writes precede each time", async () => {
+    const current = { version: 0, updated_at: "2026-11-21T10:00:00.000Z" };
+    const reread = vi.fn(async () => current);
+    const outcome = optimisticWrite(
+      current,
+      { now: new Date() },
+      () => {},
+      reread,
+      async () => undefined,
+    );
+    await expect(outcome).rejects.toMatchObject({ status: 503 });
+    expect(reread).toHaveBeenCalledTimes(12);
+  });
+
   it.each([
     [1, 0.5, 20],
     [2, 0.5, 40],
@@ -213,9 +187,13 @@ describe("a page", () => {
   });
   const page = (request: Partial<PageRequest>) =>
     readPage(list, { limit: 2, backward: false, startAfter: undefined, ...request }, Item);
-  /** The numbers of the items, and on which sides there are more. */
+  /** The id in a cursor. */
+  const idOf = (cursor: string) => pageRequest(list, { after: cursor }).startAfter;
+  /** The numbers of the items, and on which sides there are more. A cursor has the item at its end. */
   const shown = async (request: Partial<PageRequest>) => {
     const { items, before, after } = await page(request);
+    if (before) expect(idOf(before)).toBe(items[0]?.id);
+    if (after) expect(idOf(after)).toBe(items.at(-1)?.id);
     return `${before ? "< " : ""}${items.map(({ id }) => ids.indexOf(id)).join("")}${after ? " >" : ""}`;
   };
 
@@ -266,8 +244,8 @@ describe("a page", () => {
     const request = { limit: 5, backward, startAfter: undefined };
     const short = truncatePage(list, request, full, () => 6, maxBytes);
     expect(short.items.map(({ id }) => ids.indexOf(id)).join("")).toBe(kept);
-    const after = short.after && ids.indexOf(pageRequest(list, { after: short.after }).startAfter ?? "");
-    const before = short.before && ids.indexOf(pageRequest(list, { before: short.before }).startAfter ?? "");
+    const after = short.after && ids.indexOf(idOf(short.after) ?? "");
+    const before = short.before && ids.indexOf(idOf(short.before) ?? "");
     const cursors = `${before === null ? "" : `< ${before}`}${after === null ? "" : `${after} >`}`;
     expect(cursors || "same").toBe(cursor);
   });

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { dynamodb } from "../../../shared/table/client.ts";
 import type { Key } from "../../../shared/table/keys.ts";
 
-/** Intercepts the calls of this process to the table before they are sent, to delay or rewrite them. */
+/** Intercepts the calls of this process to the table before they are sent, to delay or refuse them. */
 
 const ItemKey = z.object({ pk: z.string(), sk: z.string() });
 const Keyed = z.looseObject({ Key: ItemKey });
@@ -40,8 +40,6 @@ export type TableCall = {
   readonly items: readonly Key[];
   /** The updates of a transaction. */
   readonly updates: readonly Update[];
-  /** Replaces these parameters of the call. */
-  readonly rewrite: (parameters: Partial<z.infer<typeof Input>>) => void;
 };
 
 const queried = (values: z.infer<typeof Values> = {}): Key[] =>
@@ -63,10 +61,9 @@ export const interceptTableCalls = (visit: <T>(call: TableCall, pass: () => Prom
       async (args) => {
         const operation = commandName.replace(/Command$/, "");
         const input = z.parse(Input, args.input);
-        const rewrite: TableCall["rewrite"] = (parameters) => Object.assign(args.input, parameters);
         const items = itemsOf(operation, input);
         const updates = (input.TransactItems ?? []).flatMap(({ Update }) => Update ?? []);
-        return visit({ operation, input, items, updates, rewrite }, () => next(args));
+        return visit({ operation, input, items, updates }, () => next(args));
       },
     { step: "initialize", name: "intercept-table-calls", priority: "low" },
   );

@@ -18,8 +18,6 @@ export type StepHooks = Readonly<Record<string, readonly (() => Promise<unknown>
 type Options = {
   readonly before?: StepHooks;
   readonly after?: StepHooks;
-  /** Whether nobody else writes meanwhile, so that the history is complete at the end. */
-  readonly isAlone?: boolean;
 };
 
 /** Wraps the steps with hooks. Records their names and latest states, the seconds that they wait, and the size of the largest state. */
@@ -71,8 +69,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
   if (!execution) throw new Error(`the name ${name} is already used`);
   const { status, error, cause } = { error: null, cause: null, ...(await execution.ended) };
   // Beside a running checkout, that one may be writing.
-  if (options.isAlone !== false && error !== "AlreadyRunning")
-    expect(await checkHistory(orderId), "the order's history").toEqual([]);
+  if (error !== "AlreadyRunning") expect(await checkHistory(orderId), "the order's history").toEqual([]);
   return {
     status,
     error,

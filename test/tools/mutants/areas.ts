@@ -13,14 +13,14 @@ const openapi = "test/infra/openapi/document.test.ts";
 export const areas: Readonly<Record<string, Area>> = {
   "shared/table": {
     mutate: ["shared/table/*.ts"],
-    tests: ["test/shared/table/*.test.ts", "test/functions/switches/show-update-delete.test.ts"],
+    tests: ["test/shared/table/*.test.ts", "test/functions/switches/{create,show-update-delete}.test.ts"],
     setup: "service",
   },
   "shared/http": {
     mutate: ["shared/http/*.ts", "shared/deadline.ts"],
     tests: [
       "test/shared/http/http.cases.test.ts",
-      "test/shared/{deadline.cases,log}.test.ts",
+      "test/shared/{deadline,environment}.cases.test.ts",
       "test/functions/attachments/{create,idempotency,list,show-update-delete,client-quirks,access}.test.ts",
       "test/functions/switches/create.test.ts",
       "test/functions/{include,every-route}.test.ts",
@@ -81,7 +81,7 @@ export const areas: Readonly<Record<string, Area>> = {
       "test/faults/deadline.test.ts",
       "test/faults/sweep.test.ts",
       "test/shared/checkout/steps.cases.test.ts",
-      "test/shared/checkout/{carrier-function,malware-scan}.test.ts",
+      "test/shared/checkout/carrier-function.test.ts",
     ],
     setup: "own-table",
     ignoreStatic: true,
@@ -107,7 +107,7 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   "environment and log": {
     mutate: ["shared/{env,log}.ts", "shared/checkout/step-handler.ts"],
-    tests: ["test/shared/environment.cases.test.ts", "test/shared/log.test.ts"],
+    tests: ["test/shared/environment.cases.test.ts"],
   },
   "tenants' files": {
     mutate: ["shared/tenants/{apply,apply-function,file,references,transactions}.ts", "functions/tenants/*.ts"],
@@ -135,7 +135,7 @@ export const areas: Readonly<Record<string, Area>> = {
     ],
     tests: [
       "test/shared/checkout/steps.cases.test.ts",
-      "test/shared/checkout/{run,start,carrier,carrier-function,changes,duplicates,failure}.test.ts",
+      "test/shared/checkout/{run,start,carrier,carrier-function,failure}.test.ts",
     ],
     ignoreStatic: true,
   },
