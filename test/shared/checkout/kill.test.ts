@@ -1,0 +1,136 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
+import { startStepFunctions } from "../../../infra/local/step-functions.ts";
+import { checkoutLimits } from "../../../shared/checkout/limits.ts";
+import { steps } from "../../../shared/checkout/steps.ts";
+import { newOrder, type TestOrder } from "../../support/fixtures/orders.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { checkHistory } from "../../support/models/invariants.ts";
+import { admin } from "../../support/requests/admin.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { loadStep, stateOf } from "../../support/servers/workflow.ts";
+import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
+
+/** Each step of a successful run, and each kind of call to the carrier. */
+const places = [
+  ...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"),
+  ...["PUT", "POST", "DELETE", "GET"],
+];
+/** A sample has one in nine, before some and after others. */
+const moments = sampleOf(
+  places.flatMap((place) => [`before ${place}`, `after ${place}`]),
+  byExtent({ sample: 9, most: 1, all: 1 }),
+);
+
+const { graceSeconds } = checkoutLimits;
+let upstream: Awaited<ReturnType<typeof carrier>>;
+let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
+
+/** Lets a run forward one file and fail on another, then deletes both, so that the next run must withdraw the first. */
+const leaveOneToWithdraw = async (order: TestOrder) => {
+  // Calls of one request start together, so the refusal of one file does not prevent the other from being sent.
+  const [forwarded, refused] = [await order.attach(0, "withdrawn"), await order.attach(0, "refused")];
+  await upstream.misbehave({ method: "PUT", path: refused, action: "status", status: 422 });
+  const run = await startCheckout(order.id);
+  expect(await waitForCheckout(order.id, run, 10)).toMatchObject({ status: "FAILED" });
+  expect(await upstream.forwarded(order.id)).toContain(`${order.requests[0]} ${forwarded}`);
+  for (const id of [forwarded, refused]) await order.remove(0, id);
+  return [forwarded, refused];
+};
+
+/** Lets a run end without knowing whether the cart is checked out, so that the next run must ask. */
+const leaveOutcomeOpen = async ({ id }: TestOrder) => {
+  for (const status of [500, 404]) await upstream.misbehave({ method: "POST", path: id, action: "status", status });
+  expect(await waitForCheckout(id, await startCheckout(id), 10)).toMatchObject({ status: "FAILED" });
+};
+
+/** Creates an order whose run is killed at this moment. */
+const orderToKill = async (moment: string) => {
+  const order = await newOrder(addMessagingNumbers, addMessagingNumbers);
+  const deleted = moment.endsWith("DELETE") ? await leaveOneToWithdraw(order) : [];
+  const own = [`${order.requests[0]} ${await order.attach(0)}`, `${order.requests[1]} ${await order.attach(1)}`];
+  const isAsked = moment.endsWith("GET");
+  if (isAsked) await leaveOutcomeOpen(order);
+  const shared = await order.attach("order");
+  const attempt = isAsked || deleted.length > 0 ? 2 : 1;
+  return {
+    order,
+    moment,
+    deleted,
+    attempt,
+    expected: [...own, ...order.requests.map((id) => `${id} ${shared}`)].sort(),
+  };
+};
+type KilledOrder = Awaited<ReturnType<typeof orderToKill>>;
+const orders = new Map<string, KilledOrder>();
+
+/** Runs all orders in one process until each has reached its moment, then kills it with SIGKILL. */
+const killAtTheirMoments = async () => {
+  const script = join(import.meta.dirname, "../../support/processes/checkouts-to-kill.ts");
+  const sent = [...orders.values()].map(({ order, moment, attempt }) => ({
+    order: order.id,
+    moment,
+    run: `checkout-${order.id}-${attempt}`,
+  }));
+  const child = spawn(process.execPath, [script, JSON.stringify(sent)], { stdio: ["ignore", "pipe", "inherit"] });
+  const stuck = new Set<string>();
+  for await (const line of createInterface(child.stdout)) {
+    stuck.add(line);
+    if (stuck.size === sent.length) break;
+  }
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  expect(child.signalCode).toBe("SIGKILL");
+  expect([...stuck].sort()).toEqual(sent.map(({ order }) => order).sort());
+};
+
+beforeAll(async () => {
+  upstream = await carrier();
+  // Calls end with the process that is killed.
+  Object.assign(checkoutLimits, { graceSeconds: 0 });
+  stepFunctions = await startStepFunctions({ load: loadStep });
+  process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.url;
+  process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
+  for (const moment of moments) orders.set(moment, await orderToKill(moment));
+  await killAtTheirMoments();
+});
+afterAll(async () => {
+  Object.assign(checkoutLimits, { graceSeconds });
+  await stepFunctions.close();
+  await upstream.close();
+});
+
+describe("a checkout whose process was killed", () => {
+  it.each(moments)("%s is completed by the next run, with each file at the carrier exactly once", async (moment) => {
+    const { order, expected, deleted } = orders.get(moment) ?? (await orderToKill(moment));
+    const before = await stateOf(order.id);
+    expect(before.state).toBe(moment === "after checkout/finish" ? "CHECKED_OUT" : "CART");
+
+    const run = await startCheckout(order.id);
+    expect(await waitForCheckout(order.id, run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
+
+    expect(await stateOf(order.id)).toMatchObject({ state: "CHECKED_OUT", run: "SUCCEEDED", seals: 3, reason: null });
+    expect(await upstream.forwarded(order.id)).toEqual(expected);
+    const { calls, checked_out, withdrawn } = await upstream.cart(order.id);
+    expect(checked_out).toBe(true);
+    expect(withdrawn.map(({ attachment_id }) => attachment_id)).toEqual(deleted.slice(0, 1));
+    const withdrawals = new Set(calls.filter(({ method }) => method === "DELETE").map((one) => one.idempotency_key));
+    expect(withdrawals.size).toBe(deleted.length);
+    const others = calls.filter(({ path }) => !deleted.some((id) => path.endsWith(id)));
+    const keys = new Set(others.map(({ idempotency_key }) => idempotency_key));
+    expect(keys.size).toBe(expected.length + 1);
+    expect(await checkHistory(order.id)).toEqual([]);
+  });
+
+  it.runIf(extent !== "sample")("leaves no violation that `admin check` finds", async () => {
+    const own = [...orders.values()].flatMap(({ order }) => [order.id, ...order.requests]);
+    const { stdout } = await admin(["check", "--json"]);
+    const found = z.parse(z.array(z.object({ at: z.string() })), JSON.parse(stdout));
+    expect(found.filter(({ at }) => own.some((id) => at.includes(id)))).toEqual([]);
+  });
+});
