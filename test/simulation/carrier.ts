@@ -148,8 +148,17 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
     };
     const acts = (ms: number, then: (reply: Reply) => void) =>
       after(ms, () => then(call.method === "GET" ? answerToTheQuestion(named) : act(call)), outside);
-    const later = (from: number) =>
-      acts(from + timeoutMs * Math.sqrt(chance(`${named} late`)), ({ status }) => line(`acts, ${status}`));
+    /** It acts some time after its caller has given it up, or would have if it still ran. */
+    const later = (from: number) => {
+      let isUnderWay = false;
+      const begin = () => {
+        if (isUnderWay) return;
+        isUnderWay = true;
+        acts(timeoutMs * Math.sqrt(chance(`${named} late`)), ({ status }) => line(`acts, ${status}`));
+      };
+      after(from, begin, outside);
+      signal.addEventListener("abort", begin);
+    };
     switch (fault) {
       case "no connection":
         return fail(failed("ECONNREFUSED"));

@@ -28,7 +28,7 @@ let committed = new Set<string>();
 type Callbacks = {
   /** After each transaction, before anything else happens. */
   readonly onCommit: (changes: readonly Change[]) => void;
-  /** After a task has read an item by its key. */
+  /** When a task gets an item that it reads by its key. */
   readonly onRead: (task: Task, key: Key, item: Item | undefined) => void;
 };
 const noCallbacks: Callbacks = { onCommit: () => {}, onRead: () => {} };
@@ -234,32 +234,42 @@ const readTorn = (input: QueryCommand["input"], named: string) => {
   };
 };
 
-const readByKey = (key: object | undefined, isConsistent: boolean | undefined, named: string, task: Task) => {
+type Found = { readonly key: Key; readonly item: Item | undefined };
+
+const find = (key: object | undefined, isConsistent: boolean | undefined, named: string): Found => {
   const of = keyOf(Object(key));
-  const item = read(of, isConsistent, named);
-  callbacks.onRead(task, of, item);
-  return item;
+  return { key: of, item: read(of, isConsistent, named) };
+};
+
+/** Returns the items. The response is on its way to the task. */
+const deliver = (task: Task, found: readonly Found[]): Item[] => {
+  for (const { key, item } of found) callbacks.onRead(task, key, item);
+  return found.flatMap(({ item }) => (item ? [item] : []));
 };
 
 const batchGet = ({ RequestItems = {} }: BatchGetCommand["input"], named: string, task: Task) => {
   const [[table = "", { Keys = [], ConsistentRead } = {}] = []] = Object.entries(RequestItems);
   const fault = faultOf("table", named, ["left unprocessed", "torn"]);
   const half = Math.ceil(Keys.length / 2);
-  const readAll = (wanted: typeof Keys) => wanted.flatMap((key) => readByKey(key, ConsistentRead, named, task) ?? []);
-  if (fault === "left unprocessed") {
-    const [Responses, rest] = [{ [table]: readAll(Keys.slice(0, half)) }, Keys.slice(half)];
-    return () => ({ Responses, ...(rest.length > 0 && { UnprocessedKeys: { [table]: { Keys: rest } } }) });
-  }
-  const early = readAll(fault === "torn" ? Keys.slice(0, half) : Keys);
-  return () => ({ Responses: { [table]: [...early, ...(fault === "torn" ? readAll(Keys.slice(half)) : [])] } });
+  const findAll = (wanted: typeof Keys) => wanted.map((key) => find(key, ConsistentRead, named));
+  const early = findAll(fault ? Keys.slice(0, half) : Keys);
+  return () => {
+    const late = fault === "torn" ? findAll(Keys.slice(half)) : [];
+    const left = fault === "left unprocessed" ? Keys.slice(half) : [];
+    const Responses = { [table]: deliver(task, [...early, ...late]) };
+    return { Responses, ...(left.length > 0 && { UnprocessedKeys: { [table]: { Keys: left } } }) };
+  };
 };
 
 /** The operations, by their commands. Each decides when it arrives, and returns its response. */
 const actOf = (command: object): Act<object> => {
   if (command instanceof GetCommand)
     return (named, task) => {
-      const Item = readByKey(command.input.Key, command.input.ConsistentRead, named, task);
-      return () => ({ ...(Item && { Item }) });
+      const found = find(command.input.Key, command.input.ConsistentRead, named);
+      return () => {
+        const [Item] = deliver(task, [found]);
+        return { ...(Item && { Item }) };
+      };
     };
   if (command instanceof BatchGetCommand) return (named, task) => batchGet(command.input, named, task);
   if (command instanceof QueryCommand)
