@@ -40,6 +40,7 @@ export type CallResult =
 /**
  * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and
  * that the attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment.
+ * An announcement that replaces a receipt is checked before, too: if this process ended, what the receipt said would be lost.
  */
 export const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<CallResult> => {
   const { request } = target;
@@ -47,16 +48,25 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   const announced = announcement(planned, new Date());
   if (receipt && announced.version !== receipt.version && isInFlight(receipt))
     return waitForCall(receipt, `${subject(request, receipt)} cannot be sent with its new metadata yet`);
+  const outdated = receipt && (await resultIfOutdated(target, announced));
+  if (outdated) return outdated;
   if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
   const call = { target, before: receipt, announced };
   const parent = parentOf(target, announced);
   // Read beside the items, so that it takes no time. If it fails, sending the file fails.
   const scan = env.malwareScan() ? scanResultOf(fileKey(parent, attachment.id)) : Promise.resolve(clean);
   scan.catch(() => undefined);
-  const { isForwarding, version } = await readBeforeCall(target, announced);
-  if (isForwarding && version === announced.version) return sendFile(call, parent, attachment, scan);
+  const tooLate = await resultIfOutdated(target, announced);
+  if (!tooLate) return sendFile(call, parent, attachment, scan);
   await withdrawAnnouncement(call);
-  return { kind: isForwarding ? "done" : "stop" };
+  return tooLate;
+};
+
+/** Why a call is not made: its run has ended or gone on, or the attachment has changed. Undefined if it is to be made. */
+const resultIfOutdated = async (target: Target, announced: Receipt): Promise<CallResult | undefined> => {
+  const { isForwarding, version } = await readBeforeCall(target, announced);
+  if (!isForwarding) return { kind: "stop" };
+  return version === announced.version ? undefined : { kind: "done" };
 };
 
 const parentOf = ({ ref, request }: Target, { of }: Pick<Receipt, "of">): ParentRef => ({

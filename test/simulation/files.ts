@@ -17,6 +17,8 @@ type StoredObject = {
   readonly contentType: string | undefined;
   readonly storedAt: Date;
   scan: string | null;
+  /** Stored again by an attempt that was late, it has no tag yet. */
+  readonly wasClean: boolean;
 };
 
 let objects = new Map<string, StoredObject>();
@@ -34,7 +36,9 @@ export const beginFiles = (stored: Objects, options: { scan: boolean; onRemoved:
 };
 
 /** Whether a file may go to a carrier. */
-export const isClean = (key: string): boolean => !isScanned || objects.get(key)?.scan === "NO_THREATS_FOUND";
+export const isClean = (key: string): boolean => !isScanned || hasBeenClean(objects.get(key));
+
+const hasBeenClean = (object: StoredObject | undefined) => object?.scan === "NO_THREATS_FOUND" || !!object?.wasClean;
 
 export const storedObjects = (): Objects => objects;
 
@@ -57,7 +61,9 @@ const scan = (key: string, attempt = 1): void => {
 };
 
 const put = (key: string, content: Buffer, contentType: string | undefined): void => {
-  objects.set(key, { content, contentType, storedAt: new Date(), scan: null });
+  const before = objects.get(key);
+  const wasClean = !!before?.content.equals(content) && hasBeenClean(before);
+  objects.set(key, { content, contentType, storedAt: new Date(), scan: null, wasClean });
   scan(key);
 };
 

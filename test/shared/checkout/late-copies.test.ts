@@ -5,10 +5,12 @@ import { orderReport } from "../../../infra/admin/report.ts";
 import { readRun, startRun } from "../../../shared/checkout/checkout-run.ts";
 import { failRun } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
-import { receiptsOf } from "../../../shared/checkout/plan.ts";
+import { forwardOne } from "../../../shared/checkout/forward-attachment.ts";
+import { attachmentsOf, receiptsOf } from "../../../shared/checkout/plan.ts";
 import { beginRound, endRound, sealPage } from "../../../shared/checkout/seal.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
+import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
@@ -92,6 +94,25 @@ describe("a copy of the forwarding step that runs on", () => {
     const receipts = (await receiptsOfBoth()).filter(({ attachment }) => attachment === shared);
     const current = { state: "forwarded", version: 2, sent: { name: "New" } };
     expect(receipts).toMatchObject([current, current]);
+  });
+
+  it("announces nothing from an old list, so that a kill loses nothing that a receipt says", async () => {
+    const { id, page, own, first, requests, update, receiptsOfBoth } = await started();
+    const [old] = await attachmentsOf({ type: "request", id: requests[0] ?? "" });
+    await update(first, own, { name: "New" });
+    carrier.respondInTurn(201);
+    await forwardPage(page);
+    const [receipt] = await receiptsOfBoth();
+    if (!old) throw new Error("there is no attachment");
+    const writes: string[] = [];
+    const stop = interceptTableCalls(({ operation }, pass) => {
+      if (operation === "TransactWriteItems") writes.push(operation);
+      return pass();
+    });
+    const target = { ref: page, request: requests[0] ?? "", accounts: { order: id, request: id } };
+    expect(await forwardOne(target, { ...old, receipt })).toEqual({ kind: "done" });
+    stop();
+    expect([writes, await receiptsOfBoth()]).toEqual([[], [receipt]]);
   });
 
   it("calls no carrier for a request that its run has sealed since", async () => {
