@@ -96,9 +96,9 @@ const judgeRun = (before: Item, after: Item) => {
 
 let sinceFinish: Missing[] = [];
 
-/** A step begins. The last one reads what came too late, and then writes: what it says was true at a time in between. */
+/** A step begins. The last one, or a copy of it, reads what came too late and then writes: what it says was true in between. */
 export const noteStep = (step: string): void => {
-  if (step === "checkout/finish") sinceFinish = [missingFrom(cartNow())];
+  if (step === "checkout/finish") sinceFinish.push(missingFrom(cartNow()));
 };
 
 const judgeReason = (reason: string) => {
