@@ -21,7 +21,7 @@ with fewer and fewer faults, and its trace is printed.
   --trace           print the trace of each schedule
   --reads           with reads that succeed in traces, too
   --jobs <n>        so many processes (default: one for each core)
-  --mistake <name>  put a mistake into the code first, to see whether it is found; test/simulation/mistakes.ts has the names
+  --mistake <name>  put a mistake into the code first, to see whether it is found; test/simulation/mistakes.yaml has the names
   --help            show this`;
 
 const options = {
@@ -49,7 +49,7 @@ const read = () => {
   const { mix, mistake, seeds } = values;
   if (mix !== undefined && !mixes[mix]) throw new Error(`There is no mix ${mix}. To list them, run with --help.`);
   if (mistake !== undefined && !mistakes[mistake])
-    throw new Error(`There is no mistake ${mistake}: test/simulation/mistakes.ts has them.`);
+    throw new Error(`There is no mistake ${mistake}: test/simulation/mistakes.yaml has them.`);
   const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(seeds ?? "") ?? [];
   if (seeds !== undefined && from === undefined)
     throw new Error(`--seeds must be a number, or two with a hyphen between them, not ${seeds}.`);
