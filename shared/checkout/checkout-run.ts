@@ -4,7 +4,7 @@ import { noId } from "../schema/fields.ts";
 import { backOff } from "../table/client.ts";
 import type { Write } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
-import { get, getMany, parseItem, readItem } from "../table/read.ts";
+import { get, parseItem, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { Order } from "../tenants/tenant-schema.ts";
 import { CheckoutRun, type RunRef, type Seal, Sealed } from "./checkout-schema.ts";
@@ -27,9 +27,10 @@ export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
   const { order_id, run } = ref;
   if (order_id === noId) return { next: "FAIL", reason: "The order_id is not a ULID." };
   for (let attempt = 1; ; attempt += 1) {
-    const [orderItem, runItem] = await getMany([keys.order(order_id), keys.checkout(order_id)]);
+    // The run first: what checks the order out changes the run, too, so the lock then fails.
+    const last = await readRun(order_id);
+    const orderItem = await get(keys.order(order_id));
     if (!orderItem) return { next: "FAIL", reason: `There is no order ${order_id}.` };
-    const last = runItem && parseItem(CheckoutRun, runItem);
     if (parseItem(Order, orderItem).state === "CHECKED_OUT") return { next: "END" };
     if (last && isActive(last, now)) {
       if (last.run === run) return firstStep(last, now);

@@ -45,7 +45,7 @@ export const judgeCommit = (changes: readonly Change[]): void => {
     if (key.pk === key.sk && parentIn(key.pk)) judgeParent(key.pk, before, after);
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after);
   }
-  if (sinceFinish.length > 0) sinceFinish.push(missingFrom(cartNow()));
+  if (sinceFinish.length > 0) sinceFinish.push(truth());
 };
 
 const judgeAttachment = (pk: string, before: Item | undefined, after: Item | undefined) => {
@@ -94,11 +94,20 @@ const judgeRun = (before: Item, after: Item) => {
   hold("the order's seal is lifted once its cart is known to be open", seal === undefined || isOwn, named);
 };
 
-let sinceFinish: Missing[] = [];
+/** What the carrier lacks, and the receipts that leave open whether it has acted: those may be counted. */
+const truth = () => ({
+  ...missingFrom(cartNow()),
+  open: forwardable()
+    .flatMap(receiptsBelow)
+    .filter(({ state }) => state === "pending" || state === "refused").length,
+});
+type Truth = ReturnType<typeof truth>;
+
+let sinceFinish: Truth[] = [];
 
 /** A step begins. The last one, or a copy of it, reads what came too late and then writes: what it says was true in between. */
 export const noteStep = (step: string): void => {
-  if (step === "checkout/finish") sinceFinish.push(missingFrom(cartNow()));
+  if (step === "checkout/finish") sinceFinish.push(truth());
 };
 
 const judgeReason = (reason: string) => {
@@ -107,17 +116,14 @@ const judgeReason = (reason: string) => {
     not_forwarded: numberIn(/(\d+) added or changed/),
     not_withdrawn: numberIn(/(\d+) deleted/),
   };
-  const now = missingFrom(cartNow());
-  judgeCounts("the reason of a run counts what came too late", reported, [...sinceFinish, now]);
+  judgeCounts("the reason of a run counts what came too late", reported, [...sinceFinish, truth()]);
 };
 
-/** Receipts that leave open whether the carrier has acted may be counted. */
-const judgeCounts = (promise: string, reported: Missing, truths: readonly Missing[]) => {
-  const isOpen = ({ state }: Item) => state === "pending" || state === "refused";
-  const open = forwardable().flatMap(receiptsBelow).filter(isOpen).length;
+const judgeCounts = (promise: string, reported: Missing, truths: readonly Truth[]) => {
   for (const name of ["not_forwarded", "not_withdrawn"] as const) {
     const counts = truths.map((truth) => truth[name]);
-    const isTrue = reported[name] >= Math.min(...counts) && reported[name] <= Math.max(...counts) + open;
+    const most = Math.max(...truths.map((truth) => truth[name] + truth.open));
+    const isTrue = reported[name] >= Math.min(...counts) && reported[name] <= most;
     hold(promise, isTrue, `${name} is ${reported[name]} instead of ${[...new Set(counts)].join(" or ")}`);
   }
 };
@@ -223,7 +229,7 @@ export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): 
   const isDone = orderItem().state === "CHECKED_OUT";
   hold("once faults stop, every order can be checked out", isDone, String(runItem().reason));
   hold("an order that is checked out is so at the carrier", !isDone || ledger.isCheckedOut, "nobody has called it");
-  if (isDone) judgeCounts("what was left behind is said", await leftBehind(ledger.order), [missingFrom(cartNow())]);
+  if (isDone) judgeCounts("what was left behind is said", await leftBehind(ledger.order), [truth()]);
   for (const request of forwardable()) for (const receipt of receiptsBelow(request)) judgeReceipt(request, receipt);
   judgeHistory();
   for (const [id, version] of confirmed) {

@@ -96,6 +96,17 @@ describe("the start of a run", () => {
   });
 });
 
+it("no run begins while the order is being checked out, whatever it has read first", async () => {
+  const { order, ref } = await storedOrder();
+  const other = { ...ref, run: "other" };
+  await running(order);
+  let reads = 0;
+  const isSecondRead = ({ operation }: TableCall) => operation === "GetItem" && ++reads === 2;
+  beforeTableCall(isSecondRead, () => finishRun(ref, now));
+  expect(await startRun(other, now)).toEqual({ next: "END" });
+  expect([reads, await readRun(order)]).toMatchObject([2, { run: "this", status: "SUCCEEDED" }]);
+});
+
 describe("the end of a run", () => {
   it("leaves nothing to be done", async () => {
     const { order, ref } = await storedOrder();
