@@ -212,8 +212,18 @@ export type NewMetadata = z.infer<typeof NewMetadata>;
 /** A new attachment as a form sends it. */
 export const NewAttachment = z.object({ file: UploadedFile, ...NewMetadata.shape });
 
-/** The limit of the stage is read once. Pure, so that only bundles of uploads have it. */
-export const UploadBytes = z.int().check(z.minimum(1), z.maximum(/* @__PURE__ */ env.maxUploadBytes()));
+const withinUploadLimit = z.refine<number>((bytes) => bytes > limits.uploadBytes || bytes <= env.maxUploadBytes(), {
+  error: () => `must be at most ${env.maxUploadBytes()}`,
+  params: {
+    sub_code: "constraint.range",
+    minimum: 1,
+    get maximum() {
+      return env.maxUploadBytes();
+    },
+  },
+});
+
+export const UploadBytes = z.int().check(z.minimum(1), z.maximum(limits.uploadBytes), withinUploadLimit);
 
 /** The file of a direct upload, as announced by the caller. */
 export const UploadFile = z.object({
