@@ -108,6 +108,7 @@ const readableStack = (stack: string): string =>
     if (url !== import.meta.url) return place;
     const origin = bundleMap()?.findOrigin(Number(line), Number(column));
     if (!origin || !("fileName" in origin)) return place;
-    const own = /(functions|shared)\/.+\.ts$/.exec(origin.fileName)?.[0];
-    return own ? `${own}:${origin.lineNumber}:${origin.columnNumber}` : place;
+    const { fileName, lineNumber, columnNumber } = origin;
+    const start = Math.max(fileName.lastIndexOf("functions/"), fileName.lastIndexOf("shared/"));
+    return start < 0 ? place : `${fileName.slice(start)}:${lineNumber}:${columnNumber}`;
   });
