@@ -134,7 +134,7 @@ const judgeCounts = (promise: string, reported: Missing, truths: readonly Truth[
 type Seen = { readonly item: Item | undefined; readonly hadLock: boolean };
 const seen = new WeakMap<Task, { readonly attachments: Map<string, Seen>; hadLockAt: number; hasLock: boolean }>();
 
-/** The lock and an attachment are read together, but for what DynamoDB leaves unprocessed, while other calls of the task go on. */
+/** The lock and an attachment are read together, but for what DynamoDB leaves unprocessed, while other calls of the task go on, or while it is frozen. */
 const togetherMs = 5_000;
 
 export const noteRead = (task: Task, { sk }: Key, item: Item | undefined): void => {
@@ -142,13 +142,14 @@ export const noteRead = (task: Task, { sk }: Key, item: Item | undefined): void 
   if (id === undefined && sk !== "CHECKOUT") return;
   const own = seen.get(task) ?? { attachments: new Map(), hadLockAt: Number.NEGATIVE_INFINITY, hasLock: false };
   seen.set(task, own);
+  const time = elapsed() - task.frozenMs;
   if (id !== undefined) {
-    own.attachments.set(id, { item, hadLock: own.hasLock || elapsed() - own.hadLockAt < togetherMs });
+    own.attachments.set(id, { item, hadLock: own.hasLock || time - own.hadLockAt < togetherMs });
     return;
   }
   const isOwn = task.name.startsWith(`${ledger.executions.get(String(item?.run))}:`);
   own.hasLock = isOwn && item?.status === "RUNNING" && !item.outcome_unknown;
-  if (own.hasLock) own.hadLockAt = elapsed();
+  if (own.hasLock) own.hadLockAt = time;
 };
 
 /** A call begins. */

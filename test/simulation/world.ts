@@ -17,6 +17,8 @@ export type Task = {
   isAlive: boolean;
   /** Nothing happens in it before, in milliseconds: then, everything that has waited, in its order. */
   frozenUntil: number;
+  /** How long it was frozen, in all. */
+  frozenMs: number;
   readonly counts: Map<string, number>;
   /** Called if it dies. */
   onDeath?: (error: Error) => void;
@@ -74,6 +76,7 @@ export const newTask = (name: string, skewMs = 0, slowMs = 0): Task => ({
   slowMs,
   isAlive: true,
   frozenUntil: 0,
+  frozenMs: 0,
   counts: new Map(),
 });
 
@@ -222,7 +225,9 @@ export const describe = (error: unknown): string =>
 
 /** Freezes the current task for so long. */
 export const freeze = (ms: number): void => {
-  currentTask().frozenUntil = state.time + ms;
+  const task = currentTask();
+  task.frozenUntil = state.time + ms;
+  task.frozenMs += ms;
 };
 
 export const kill = (task: Task, error: Error): void => {
