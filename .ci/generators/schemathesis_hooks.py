@@ -39,9 +39,12 @@ def is_valid(case):
 def filter_case(context, case):
     """Leaves out invalid forms, which Schemathesis judges by what it meant to send: on the wire, where all is text, some are
     valid. A boolean becomes the text `true`; a name that breaks its pattern gets a character that fits it. Hostile forms are
-    tried by test/faults/fuzz.test.ts.
+    tried by test/faults/fuzz.test.ts. Leaves out a name that ends in a backslash, too: urllib3 does not escape it, so its closing
+    quote becomes a part of the name, and no form is left.
     """
-    return case.media_type != "multipart/form-data" or is_valid(case)
+    if case.media_type != "multipart/form-data":
+        return True
+    return is_valid(case) and not any(name.endswith("\\") for name in case.body)
 
 
 @schemathesis.hook
