@@ -32,7 +32,7 @@ const includeParameter = (name: string, names: readonly string[], texts: Readonl
     name,
     in: "query",
     description: [intro, ...names.map((each) => `\`${each}\`: ${texts[each]}`)].join(" "),
-    schema: { type: "string", pattern: `^(${one})(,(${one}))*$` },
+    schema: { type: "string", maxLength: limits.queryLength, pattern: `^(${one})(,(${one}))*$` },
     example: names.join(","),
   };
 };
