@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SentMetadata } from "../attachments/attachment-schema.ts";
 
 /** A body that is created while it is sent. `failure` returns the error that interrupted it, if any. */
@@ -32,7 +33,7 @@ const escapeName = (name: string) => name.replaceAll('"', "%22").replaceAll("\r"
 
 /**
  * A multipart body with two parts, `metadata` (JSON) and `file`, which is streamed from S3 to the carrier. The end is sent
- * only if length and SHA-256 are those of the upload. Otherwise, the body is incomplete and the carrier cannot accept it.
+ * only if length and SHA-256 are those of the upload, and in time. Otherwise, the body is incomplete and the carrier cannot accept it.
  */
 export const filePartBody = (boundary: string, metadata: object, { sent, open, ...file }: FilePart): StreamedBody => {
   const head = Buffer.from(
@@ -57,6 +58,8 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
         failure = error instanceof Error ? error : new Error("The file could not be read.", { cause: error });
         throw failure;
       }
+      // If this process was frozen after its time, its timeout ends the call here: the carrier cannot accept the rest alone.
+      await sleep(0);
       yield tail;
     },
   };

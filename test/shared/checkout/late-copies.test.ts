@@ -1,7 +1,10 @@
+import { Readable } from "node:stream";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { handler as finish } from "../../../functions/checkout/finish.ts";
 import { handler as submit } from "../../../functions/checkout/submit.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
+import { callCarrier } from "../../../shared/checkout/carrier-client.ts";
+import { filePartBody } from "../../../shared/checkout/carrier-form.ts";
 import { readRun, startRun } from "../../../shared/checkout/checkout-run.ts";
 import { failRun } from "../../../shared/checkout/end.ts";
 import { forwardPage } from "../../../shared/checkout/forward.ts";
@@ -13,6 +16,7 @@ import { transact } from "../../../shared/table/write.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { sha256Of } from "../../support/fixtures/upload-content.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
 import { type CarrierResponse, scriptedCarrier } from "../../support/servers/scripted-carrier.ts";
 
@@ -161,6 +165,29 @@ describe("a copy of the forwarding step that runs on", () => {
     expect([await forwardPage(page), calls]).toMatchObject([{ outcome: "FAILED" }, []]);
     expect(await finish(ref)).toHaveProperty("reason", expect.stringContaining("1 deleted and not withdrawn"));
     expect(await orderReport(id)).toMatchObject({ state: "CHECKED_OUT", left_behind: { not_forwarded: 0 } });
+  });
+
+  it("whose process is frozen while it sends a file does not send the end of it after its time", async () => {
+    vi.stubEnv("CARRIER_TIMEOUT_MS", "100");
+    const calls = carrier.respondInTurn(201, 201);
+    const [sent, bytes, sha256] = [
+      { name: "LOA", notes: null, file_hint: "LOA", filename: "a" } as const,
+      0,
+      sha256Of(""),
+    ];
+    let opened = 0;
+    const open = async () => {
+      opened += 1;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+      pass(300);
+      return Readable.from([]);
+    };
+    const body = () => filePartBody("limit", {}, { sent, contentType: "application/pdf", bytes, sha256, open });
+    const outcome = await callCarrier({ method: "PUT", path: "/late", body });
+    expect(outcome).toMatchObject({ kind: "unavailable", reason: "it did not respond in time", mayBeInProgress: true });
+    // The carrier reads what was sent before it reads this.
+    await callCarrier({ method: "DELETE", path: "/next" });
+    expect([opened, calls]).toEqual([1, ["DELETE next"]]);
   });
 
   it("whose call is answered with 503 plans no next attempt once its run has failed", async () => {
