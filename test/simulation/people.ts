@@ -326,7 +326,7 @@ export const operate = async (): Promise<void> => {
   if (faultOf("operator", "operator", ["starts twice"]))
     start(newTask("ordering system"), between("starts twice", 0.1, 1_000), startByItself);
   let execution = chance("starts") < 0.3 ? await startByItself() : await quietly(startByOperator);
-  for (let run = 2; run <= 6 && !isCheckedOut() && !areFaultsOver(); run += 1) {
+  for (let run = 2; run <= 6 && !isCheckedOut(); run += 1) {
     if (faultOf("operator", `after run ${run - 1}`, ["aborts"])) await abort(execution, `run ${run - 1}`);
     const isPatient = chance(`run ${run} patience`) < 0.8;
     await Promise.race([
@@ -334,6 +334,7 @@ export const operate = async (): Promise<void> => {
       pass(isPatient ? 3_600_000 : between(`run ${run} impatience`, 100, 300_000)),
     ]);
     await pass(between(`run ${run} wait`, 1_000, 600_000));
+    if (areFaultsOver()) return;
     if (faultOf("operator", `after run ${run - 1}`, ["settles"])) await quietly(settleDoubt);
     execution = await quietly(startByOperator);
   }
@@ -370,6 +371,6 @@ export const recover = async (): Promise<void> => {
     const { outcome_unknown, calls_end_by } = itemAt(keys.checkout(place.order)) ?? {};
     if (run === 1 || !outcome_unknown) continue;
     await pass(Date.parse(String(calls_end_by)) - Date.now() + 1_000);
-    await settleDoubt();
+    await quietly(settleDoubt);
   }
 };
