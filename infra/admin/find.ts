@@ -45,9 +45,10 @@ const nothingIfDenied = (error: Error): Place[] => {
   throw error;
 };
 
-/** Throws a CommandError that names what an id is, if it is one of something else. */
+/** Throws a CommandError that names what an id is, if it is one of something else. It never repeats an API key. */
 export const noSuch = async (noun: string, id: string, hint: string): Promise<never> => {
-  const [other] = id.startsWith("apik_") ? [] : await placesById(id).catch(nothingIfDenied);
+  if (id.startsWith("apik_")) throw new CommandError(`There is no ${noun} with this id: it is an API key.`);
+  const [other] = await placesById(id).catch(nothingIfDenied);
   throw new CommandError(`There is no ${noun} ${id}: ${other ? `this is the id of ${nounOf(other.type)}` : hint}.`);
 };
 

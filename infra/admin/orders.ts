@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import pLimit from "p-limit";
 import { readRequest, requestsOfOrder } from "../../shared/tenants/orders.ts";
 import type { Order } from "../../shared/tenants/tenant-schema.ts";
@@ -31,8 +31,9 @@ const listed = async ({ id, account, state, attachment_count }: Order) => {
 
 type Settlement = { readonly checkedOut?: boolean; readonly open?: boolean; readonly because: string };
 
-const settleAs = (id: string, { checkedOut = false, open = false, because }: Settlement) => {
-  if (checkedOut === open) throw new UsageError("Pass --checked-out or --open: what the carrier says of the cart.");
+const settleAs = (id: string, { checkedOut, open, because }: Settlement) => {
+  if (!(checkedOut || open))
+    throw new UsageError("Missing: --checked-out or --open, what the carrier says of the cart.");
   return settle(id, checkedOut ? "checked_out" : "open", because);
 };
 
@@ -71,11 +72,18 @@ is missing.`,
       return checkOut(id, options);
     });
   add(order, "settle <id>", "end a run's doubt whether the carrier has checked the cart out, after asking the carrier")
-    .option(
-      "--checked-out",
-      "it has: the order becomes CHECKED_OUT, and what was added or changed since is not forwarded",
+    .addOption(
+      new Option(
+        "--checked-out",
+        "it has: the order becomes CHECKED_OUT, and what was added or changed since is not forwarded",
+      ).conflicts("open"),
     )
-    .option("--open", "it has not: the seals are lifted, and the next run forwards what was added or changed since")
+    .addOption(
+      new Option(
+        "--open",
+        "it has not: the seals are lifted, and the next run forwards what was added or changed since",
+      ).conflicts("checkedOut"),
+    )
     .requiredOption("--because <text>", "who at the carrier has said so, for the history", parseEventText)
     .addHelpText("after", '\nExample: npm run admin -- order settle 01J… --open --because "Their support, ticket 4711"')
     .action(settleAs);

@@ -1,4 +1,4 @@
-import { type Command, type CommanderError, InvalidArgumentError } from "commander";
+import { type Command, type CommanderError, InvalidArgumentError, type Option } from "commander";
 import { closestMatch } from "leven";
 import * as z from "zod/mini";
 import { limits } from "../../shared/limits.ts";
@@ -41,14 +41,18 @@ const parametersOf = (command: Command): string =>
 export const usageOf = (command: Command): string =>
   ["Usage: admin", pathOf(command), parametersOf(command)].filter(Boolean).join(" ");
 
-const missingIn = (command: Command): string[] => [
-  ...command.registeredArguments.flatMap((one, index) =>
-    one.required && command.args[index] === undefined ? `<${one.name()}>` : [],
-  ),
-  ...command.options.flatMap((one) =>
-    one.mandatory && command.getOptionValue(one.attributeName()) === undefined ? one.flags : [],
-  ),
-];
+const missingIn = (command: Command): string[] => {
+  const isGiven = (one: Option) => command.getOptionValue(one.attributeName()) !== undefined;
+  // One of those that exclude each other is needed, too. Commander's types do not have the property.
+  const choice = command.options.filter((one) => Object(one).conflictsWith.length > 0);
+  return [
+    ...command.registeredArguments.flatMap((one, index) =>
+      one.required && command.args[index] === undefined ? `<${one.name()}>` : [],
+    ),
+    ...command.options.flatMap((one) => (one.mandatory && !isGiven(one) ? one.flags : [])),
+    ...(choice.some(isGiven) ? [] : [choice.map(({ flags }) => flags).join(" or ")].filter(Boolean)),
+  ];
+};
 
 /** The command or the group that is most like what was typed, or those whose last word is. */
 const nearest = (program: Command, typed: string): string => {

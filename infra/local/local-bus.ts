@@ -54,7 +54,9 @@ const deliveryOf = (detail: Event) => ({
 const types = Object.entries(actions).flatMap(([resource, names]) => names.map((name) => `${resource}.${name}`));
 
 const unknownType = invalid([
-  problemIn("query", "/type", "constraint.enum", 'is not a type of event, or a prefix like "switch."'),
+  problemIn("query", "/type", "constraint.enum", 'is not a type of event, or a prefix like "switch."', {
+    allowed: types,
+  }),
 ]);
 
 /** The events after one, of a type or of all types whose names begin with a prefix. Undefined if no type does. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { env } from "../env.ts";
 import { limits } from "../limits.ts";
@@ -123,6 +124,12 @@ export const attachmentDocument = (parent: ParentRef, attachment: AttachmentData
 export const SentMetadata = z.pick(Attachment, { name: true, notes: true, file_hint: true, filename: true });
 export type SentMetadata = z.infer<typeof SentMetadata>;
 
+export const sentMetadataOf = (attachment: Attachment): SentMetadata => pick(SentMetadata, attachment);
+
+/** Whether a receipt is that of an attachment as it is now. */
+export const isUpToDate = ({ sent }: Pick<CarrierReceipt, "sent">, attachment: Attachment): boolean =>
+  isDeepStrictEqual(sent, sentMetadataOf(attachment));
+
 const letterTypes = ["application/pdf", "image/tiff", "image/png", "image/jpeg"];
 
 /** For operators: why a carrier may refuse a letter of authorization days later, or null if no reason is known. */
@@ -160,7 +167,9 @@ export const CarrierReceipt = z.object({
   at: z.string(),
   /** What the carrier or the malware scan tells the customer about the refusal. */
   reason: z._default(z.nullable(z.string()), null),
+  sent: SentMetadata,
 });
+export type CarrierReceipt = z.infer<typeof CarrierReceipt>;
 
 export const UploadedFile = z
   .object(
@@ -212,8 +221,10 @@ export type NewMetadata = z.infer<typeof NewMetadata>;
 /** A new attachment as a form sends it. */
 export const NewAttachment = z.object({ file: UploadedFile, ...NewMetadata.shape });
 
-const withinUploadLimit = z.refine<number>((bytes) => bytes > limits.uploadBytes || bytes <= env.maxUploadBytes(), {
-  error: () => `must be at most ${env.maxUploadBytes()}`,
+/** The limit of the stage, which is read with each request. The other two rules are for openapi.json. */
+const withinUploadLimit = z.refine<number>((bytes) => bytes >= 1 && bytes <= env.maxUploadBytes(), {
+  error: ({ input }) => (Number(input) < 1 ? "must be at least 1" : `must be at most ${env.maxUploadBytes()}`),
+  abort: true,
   params: {
     sub_code: "constraint.range",
     minimum: 1,
@@ -223,7 +234,7 @@ const withinUploadLimit = z.refine<number>((bytes) => bytes > limits.uploadBytes
   },
 });
 
-export const UploadBytes = z.int().check(z.minimum(1), z.maximum(limits.uploadBytes), withinUploadLimit);
+export const UploadBytes = z.int().check(withinUploadLimit, z.minimum(1), z.maximum(limits.uploadBytes));
 
 /** The file of a direct upload, as announced by the caller. */
 export const UploadFile = z.object({

@@ -8,6 +8,7 @@ import {
   FileData,
   type ForwardingData,
   ForwardingState,
+  isUpToDate,
 } from "./attachment-schema.ts";
 
 /**
@@ -31,18 +32,20 @@ const summary = (requests: readonly ByRequest[]): ForwardingData => {
 /** By attachment: under the request itself, or under each forwarded request of the order, which takes a second round trip. */
 const readForwardings = async (
   parent: Parent,
-  attachments: readonly string[],
+  attachments: readonly Attachment[],
 ): Promise<ReadonlyMap<string, ForwardingData>> => {
   const none = withoutReceipt(parent);
-  if (!parent.forwardable)
-    return new Map(attachments.map((attachment) => [attachment, summary([{ id: parent.id, ...none }])]));
+  if (!parent.forwardable) return new Map(attachments.map(({ id }) => [id, summary([{ id: parent.id, ...none }])]));
   const requests = parent.type === "order" ? await forwardableRequests(parent.id) : [parent.id];
-  const under = async (id: string, attachment: string): Promise<ByRequest> => {
-    const { state, at, reason } = (await readItem(CarrierReceipt, keys.receipt(id, attachment))) ?? none;
+  const under = async (id: string, attachment: Attachment): Promise<ByRequest> => {
+    const receipt = await readItem(CarrierReceipt, keys.receipt(id, attachment.id));
+    // What was changed after the checkout was not forwarded either.
+    const isCurrent = receipt && (parent.state === "CART" || isUpToDate(receipt, attachment));
+    const { state, at, reason } = isCurrent ? receipt : none;
     return { id, state, at, reason };
   };
-  const ofAttachment = async (attachment: string) =>
-    [attachment, summary(await Promise.all(requests.map((id) => under(id, attachment))))] as const;
+  const ofAttachment = async (attachment: Attachment) =>
+    [attachment.id, summary(await Promise.all(requests.map((id) => under(id, attachment))))] as const;
   return new Map(await Promise.all(attachments.map(ofAttachment)));
 };
 
@@ -52,8 +55,7 @@ export const includedAssociations = async (
   attachments: readonly Attachment[],
   include: readonly ("file" | "forwarding")[] = [],
 ) => {
-  const ids = attachments.map(({ id }) => id);
-  const forwardings = include.includes("forwarding") ? await readForwardings(parent, ids) : undefined;
+  const forwardings = include.includes("forwarding") ? await readForwardings(parent, attachments) : undefined;
   return (attachment: Attachment) => ({
     ...(include.includes("file") && { file: { type: "file", data: pick(FileData, attachment) } }),
     ...(forwardings && { forwarding: { type: "forwarding", data: forwardings.get(attachment.id) } }),

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { CarrierReceipt, SentMetadata } from "../attachments/attachment-schema.ts";
+import { CarrierReceipt } from "../attachments/attachment-schema.ts";
 import { noId, parseUlid, Ulid } from "../schema/fields.ts";
 
 /** The checkout of an order as it is stored, and as the workflow's steps hand it to each other. */
@@ -41,7 +41,6 @@ export const Receipt = z.object({
   ...CarrierReceipt.shape,
   sha256: z.string(),
   bytes: z.number(),
-  sent: SentMetadata,
   /** The version of the attachment whose metadata were sent. */
   version: z.number(),
   /** How many forwarding calls were announced. Each replaces the previous one. 0: the file has only waited for its scan. */

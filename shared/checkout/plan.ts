@@ -1,7 +1,5 @@
-import { isDeepStrictEqual } from "node:util";
-import { type Attachment, SentMetadata } from "../attachments/attachment-schema.ts";
+import { type Attachment, isUpToDate } from "../attachments/attachment-schema.ts";
 import { allAttachments } from "../attachments/attachments.ts";
-import { pick } from "../schema/fields.ts";
 import type { Item } from "../table/expressions.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { get, getMany, parseItem, queryAll } from "../table/read.ts";
@@ -18,11 +16,6 @@ export const attachmentsOf = (parent: ParentRef): Promise<OwnedAttachment[]> =>
 
 export const receiptsOf = (requestId: string): Promise<Receipt[]> =>
   Array.fromAsync(queryAll(collections.receipts(requestId)), (item) => parseItem(Receipt, item));
-
-export const sentMetadataOf = (attachment: Attachment): SentMetadata => pick(SentMetadata, attachment);
-
-export const isUpToDate = ({ sent }: Receipt, attachment: Attachment): boolean =>
-  isDeepStrictEqual(sent, sentMetadataOf(attachment));
 
 export type Plan = {
   readonly account: string;

@@ -1,10 +1,11 @@
+import { sentMetadataOf } from "../attachments/attachment-schema.ts";
 import { recordOf } from "../history/record.ts";
 import { keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { originOf } from "./checkout-run.ts";
 import type { Receipt, RequestPage, RunRef } from "./checkout-schema.ts";
 import { lateMs, longestCallMs } from "./limits.ts";
-import { type Plan, sentMetadataOf } from "./plan.ts";
+import type { Plan } from "./plan.ts";
 
 /** The receipts of the calls to the carrier: each is announced before its call, and completed after it. */
 

@@ -154,7 +154,7 @@ const isEmail = (endpoint: string) => z.safeParse(z.email(), endpoint).success;
 /** A URL as in RFC 3986 with a valid host, in ASCII. User info is not allowed: it would be a secret in the wrong place. */
 const isUrl = (endpoint: string) => {
   // `URL` accepts `http:///x` as `http://x`, and ignores an empty user info.
-  if (!/^https?:\/\/[^/?#\\@][!-~]*$/i.test(endpoint) || !URL.canParse(endpoint)) return false;
+  if (!/^https?:\/\/(?![/?#\\@])[!-~]+$/i.test(endpoint) || !URL.canParse(endpoint)) return false;
   if (/^https?:\/\/[^/?#\\]*@/i.test(endpoint)) return false;
   const { hostname, port } = new URL(endpoint);
   return port !== "0" && hostname.replace(/\.$/, "").split(".").every(Boolean);

@@ -43,8 +43,8 @@ const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly strin
 };
 
 const KeyId = z.object({ sha256: z.string() });
-/** The latest run of an order's checkout. An order that was created as CHECKED_OUT has none. */
-const CheckoutEnd = z.object({ status: z.string() });
+/** The latest run of an order's checkout, whatever became of it. An order that was created as CHECKED_OUT has none. */
+const Run = z.object({});
 
 type Stored = Awaited<ReturnType<typeof readStored>>;
 
@@ -64,7 +64,7 @@ const readStored = async (file: TenantsFile, references: readonly Reference[]) =
   const hashes = [...file.keys.values()].flatMap(({ entry }) => entry?.sha256 ?? []);
   const checkedOut = [...orders.values()].flatMap(({ id, state }) => (state === "CHECKED_OUT" ? [id] : []));
   const [runs, accounts, byHash] = await Promise.all([
-    readAll(CheckoutEnd, checkedOut, keys.checkout),
+    readAll(Run, checkedOut, keys.checkout),
     readAll(Account, [...named("accounts"), ...owners], keys.account),
     readAll(ApiKey, [...hashes, ...[...keyIds.values()].map(({ sha256 }) => sha256)], keys.apiKey),
   ]);
@@ -112,7 +112,7 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
     const item = stored.orders.get(id);
     const entry = file.orders.get(nameOf("orders", reference) ?? "")?.entry;
     const owner = item ? stored.accounts.get(item.account) : entry?.account && account(entry.account);
-    const isSubmitted = stored.runs.get(id)?.status === "SUCCEEDED";
+    const isSubmitted = stored.runs.has(id);
     return { id, account: owner || undefined, state: item?.state ?? entry?.state ?? "CART", isSubmitted };
   };
   return { report, stored, idOf, idBehind, account, order };

@@ -140,6 +140,7 @@ describe("POST /switches", () => {
     ["sms", "HTTP", ["example.com", "/relative", "ftp://example.com/", "javascript:alert(1)", "https://", ""]],
     ["mms", "HTTP", ["https://user:secret@example.com/", "http://user@example.com/", "https://@example.com/"]],
     ["sms", "HTTP", ["https://exa mple.com/", " https://example.com/", "https://example.com/\r\nX: 1", "http://\\x"]],
+    ["mms", "HTTP", ["http://\nhost/", "http://\thost", "http://ü.example/", "http://\u00adhost/"]],
     ["mms", "HTTP", ["http:///x", "http://.", "http://a..b/", "http://example.com:0/", "http://example.com:99999/"]],
     ["sms", "EMAIL", ["not-an-email", "a@b@example.com", "https://example.com", ""]],
     ["sms", "SMTP", ["relay.example.com:0", "relay.example.com:65536", "relay example", "smtp://relay.example.com"]],

@@ -45,9 +45,8 @@ describe("the function for ordering systems", () => {
       orders: { o: { id: order, account } },
     };
     const detail = "can't be in this file, which may have orders and requests only";
-    const errors = ["accounts", "users", "keys"].flatMap(
-      (section) => invalidBody("body", `/${section}`, { sub_code: "constraint.enum", detail }).errors,
-    );
+    const error = { sub_code: "constraint.enum", detail, params: { allowed: ["orders", "requests"] } };
+    const errors = ["accounts", "users", "keys"].flatMap((section) => invalidBody("body", `/${section}`, error).errors);
     expect(await apply(file)).toEqual({ errors });
     expect(await get(keys.order(order))).toBeUndefined();
   });

@@ -65,6 +65,12 @@ describe("order settle", () => {
     const after = { state: "CHECKED_OUT", checkout: { reason }, left_behind: counts };
     expect(await orderReport(order.id)).toMatchObject(after);
     expect(await get(keys.openCheckout(order.id))).toBeUndefined();
+    const request = ["request", "create", "--order", order.id, "--type"];
+    expect(await admin([...request, "ADD_MESSAGING_NUMBERS"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/has been checked out at the carrier/),
+    });
+    expect((await admin([...request, "PORT_IN"])).code).toBe(0);
     const { events } = await adminJson(["history", "order", order.id]);
     const last = { type: "order.settled", outcome: "checked_out", reason: because[1] };
     expect(events.at(-1)).toMatchObject({ ...last, actor: { type: "operator", on_behalf_of: "Acme" } });
@@ -89,9 +95,12 @@ describe("order settle", () => {
     expect(await settle("--open", ...because)).toMatch(
       /^1 The carrier may still check the cart out until .+Z: ask it after that\./,
     );
-    for (const how of [[], ["--open", "--checked-out"]])
-      expect(await settle(...how, ...because)).toMatch(/^2 Pass --checked-out or --open/);
-    expect(await settle("--open")).toMatch(/^2 .*--because/);
+    expect(await settle(...because)).toMatch(/^2 Missing: --checked-out or --open,/);
+    expect(await settle("--open", "--checked-out", ...because)).toMatch(
+      /^2 .*'--checked-out' cannot be used with .*'--open'/,
+    );
+    expect(await settle("--open")).toMatch(/^2 Missing: --because <text>\./);
+    expect(await settle()).toMatch(/^2 Missing: --because <text>, --checked-out or --open\./);
     expect((await orderReport(id))?.checkout?.outcome_unknown).toBe(true);
     // Its execution is not known, so it has crashed.
     await storeRun(id, { ...unknown, status: "RUNNING", started_at: new Date().toISOString() });

@@ -44,6 +44,7 @@ describe("a command with invalid values", () => {
     [["user", "disable", "nope"], "There is no user nope:"],
     [["user", "permissions", nobody], `There is no user ${nobody}:`],
     [["key", "revoke", "apik_x", "--yes"], "There is no such API key:"],
+    [["account", "show", "apik_x"], "There is no account with this id: it is an API key.\n"],
     [["order", "show", "nope"], "There is no order nope:"],
     [["order", "checkout", "nope"], "There is no order nope:"],
     [["request", "list", "--order", nobody], `There is no order ${nobody}:`],

@@ -299,6 +299,16 @@ it("what production retains keeps its logical ids and names", () => {
   });
 });
 
+it("the stack policy refuses to delete and to replace the kinds of resources that hold data, and nothing else", () => {
+  const [allowed, denied] = JSON.parse(readFileSync("infra/aws/stack-policy.json", "utf8")).Statement;
+  expect(allowed).toEqual({ Effect: "Allow", Principal: "*", Action: "Update:*", Resource: "*" });
+  const ResourceType = ["DynamoDB::Table", "S3::Bucket", "KMS::Key", "SecretsManager::Secret", "Events::EventBus"];
+  expect(denied).toEqual({
+    ...{ Effect: "Deny", Principal: "*", Resource: "*", Action: ["Update:Delete", "Update:Replace"] },
+    Condition: { StringEquals: { ResourceType: ResourceType.map((type) => `AWS::${type}`) } },
+  });
+});
+
 it("a restored table has an id of its own, so functions get new versions, and CloudFormation can import it by its name", () => {
   const { Resources } = synthesize("production with the other choice of each setting, in maintenance").template;
   const tables = Object.entries(Resources).filter(([, { Type }]) => Type === "AWS::DynamoDB::Table");

@@ -64,7 +64,12 @@ const fullData = ({ document, resource }: DocumentedRoute) => {
 };
 
 /** What the carrier has refused. */
-const receipt = { state: "refused", at: "2026-01-02T03:04:05.678Z", reason: "The letter is not signed." };
+const receipt = {
+  state: "refused",
+  at: "2026-01-02T03:04:05.678Z",
+  reason: "The letter is not signed.",
+  sent: { name: "LOA", filename: "loa.pdf" },
+};
 
 /** A new customer, as the parent of a route's resource. */
 const placeFor = async ({ parent }: DocumentedRoute) => {

@@ -24,7 +24,7 @@ const forwardingOf = async ({ key }: TestOrder, path: string, id: string) => {
 const document = (data: unknown) => ({ associations: { forwarding: { type: "forwarding", data } } });
 
 describe("the forwarding of a request's attachment", () => {
-  it("is pending in the cart, forwarded after the checkout, and none for a later attachment", async () => {
+  it("is pending in the cart, forwarded after the checkout, and none for what is added or changed later", async () => {
     const order = await newOrder(addMessagingNumbers);
     const [id = ""] = order.requests;
     const attachment = await order.attach(0);
@@ -39,6 +39,13 @@ describe("the forwarding of a request's attachment", () => {
     expect(await forwardingOf(order, path, late)).toMatchObject(document(none));
     const { body } = await call("GET", `${path}?include=forwarding`, { key: order.key });
     expect(body).toMatchObject({ data: { items: [document(forwarded), document(none)] } });
+    for (const [data, after] of [
+      [{ name: "Renamed" }, none],
+      [{ name: "LOA" }, forwarded],
+    ] as const) {
+      await order.update(0, attachment, data);
+      expect(await forwardingOf(order, path, attachment)).toMatchObject(document(after));
+    }
   });
 
   it("is none for requests of other types, and for their order", async () => {
@@ -74,8 +81,9 @@ it("the forwarding of an order's attachment lists each forwarded request, and is
     document({ state: "pending", requests: inOrder(state(first, "pending"), state(last, "pending")) }),
   );
   const receivedAt = "2026-01-02T03:04:05.678Z";
+  const sent = { name: "LOA", notes: null, file_hint: "DEFAULT", filename: "loa.pdf" };
   const receive = (id: string, name: string) =>
-    transact({ receipt: { put: { ...keys.receipt(id, attachment), attachment, state: name, at: receivedAt } } });
+    transact({ receipt: { put: { ...keys.receipt(id, attachment), attachment, state: name, at: receivedAt, sent } } });
   for (const [one, other] of [
     [first, last],
     [last, first],

@@ -599,6 +599,8 @@ describe("a page", () => {
     ["is not there yet", 9, scanned(), "WAIT", /waits for the malware scan\.$/, unscanned],
     ["cannot be read", 1, unavailable, "WAIT", /^The attachment \w+ .+: S3 is unavailable\.$/, unread],
     ["finds malware", 1, scanned("THREATS_FOUND"), "FAILED", /THREATS_FOUND$/, refused("The file contains malware.")],
+    ["has failed", 1, scanned("FAILED"), "WAIT", /waits for the malware scan\.$/, unscanned],
+    ["is denied", 1, scanned("ACCESS_DENIED"), "FAILED", /not forwarded: ACCESS_DENIED$/, refused(null)],
     ["fails", 1, scanned("UNSUPPORTED"), "FAILED", /not forwarded: UNSUPPORTED$/, refused(null)],
   ])("whose scan %s, with %i files", async (_, files, send, outcome, reason, receipt) => {
     const { order, request, page, attach } = await attachedOne();
@@ -613,6 +615,25 @@ describe("a page", () => {
     expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED" });
   });
 });
+
+it.each([
+  [true, "The file is protected by a password."],
+  [false, null],
+])(
+  "a file that the scan does not support, encrypted: %s, is refused for the customer with %j",
+  async (encrypted, reason) => {
+    const { request, own, page } = await attachedOne();
+    const attachment = keys.attachment({ type: "request", id: request }, own);
+    await transact({ attachment: { update: attachment, set: { encrypted }, when: {} } });
+    vi.stubEnv("MALWARE_SCAN", "stand-in");
+    const TagSet = [{ Key: "GuardDutyMalwareScanStatus", Value: "UNSUPPORTED" }];
+    vi.spyOn(S3Client.prototype, "send").mockImplementation(async () => ({ TagSet }));
+    expect(await forwardPage(page)).toMatchObject({ outcome: "FAILED" });
+    expect(await receiptsOf(request)).toMatchObject([
+      { state: "refused", answer: "malware scan: UNSUPPORTED", reason },
+    ]);
+  },
+);
 
 describe("the receipt of a call", () => {
   const announced = async () => {

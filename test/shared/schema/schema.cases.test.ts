@@ -138,8 +138,9 @@ describe("an attachment", () => {
   });
 
   it("is pending, forwarded, withdrawn or refused at the carrier, and its upload open or claimed for an hour", () => {
+    const sent = z.parse(SentMetadata, stored);
     for (const state of ["pending", "forwarded", "withdrawn", "refused"])
-      expect(z.parse(CarrierReceipt, { state, at, more: 1 })).toEqual({ state, at, reason: null });
+      expect(z.parse(CarrierReceipt, { state, at, sent, more: 1 })).toEqual({ state, at, reason: null, sent });
     const file = { filename: "a", content_type: "a/b", bytes: 1, sha256: "0" };
     for (const state of ["open", "claimed"])
       expect(z.parse(Upload, { id: "1", ...file, inserted_at: at, state })).toMatchObject({ state, inserted_at: at });
@@ -151,7 +152,7 @@ describe("an attachment", () => {
     [{ bytes: 15 }, []],
     [{ bytes: 16 }, ["/bytes constraint.range must be at most 15"]],
     [{ bytes: 104_857_600 }, ["/bytes constraint.range must be at most 15"]],
-    [{ bytes: 104_857_601 }, ["/bytes constraint.range must be at most 104857600"]],
+    [{ bytes: 104_857_601 }, ["/bytes constraint.range must be at most 15"]],
     [{ bytes: 0 }, ["/bytes constraint.range must be at least 1"]],
     [{ sha256: "0" }, ["/sha256 constraint.format must be 64 hexadecimal digits"]],
     [{ filename: ".." }, ["/filename constraint.format must not be blank, . or .."]],
