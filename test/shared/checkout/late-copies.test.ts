@@ -168,7 +168,7 @@ describe("a copy of the forwarding step that runs on", () => {
   });
 
   it("whose process is frozen while it sends a file does not send the end of it after its time", async () => {
-    vi.stubEnv("CARRIER_TIMEOUT_MS", "100");
+    vi.stubEnv("CARRIER_TIMEOUT_MS", "1000");
     const calls = carrier.respondInTurn(201, 201);
     const [sent, bytes, sha256] = [
       { name: "LOA", notes: null, file_hint: "LOA", filename: "a" } as const,
@@ -178,7 +178,7 @@ describe("a copy of the forwarding step that runs on", () => {
     let opened = 0;
     const open = async () => {
       opened += 1;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_300);
       pass(300);
       return Readable.from([]);
     };
@@ -186,6 +186,7 @@ describe("a copy of the forwarding step that runs on", () => {
     const outcome = await callCarrier({ method: "PUT", path: "/late", body });
     expect(outcome).toMatchObject({ kind: "unavailable", reason: "it did not respond in time", mayBeInProgress: true });
     // The carrier reads what was sent before it reads this.
+    vi.stubEnv("CARRIER_TIMEOUT_MS", "30000");
     await callCarrier({ method: "DELETE", path: "/next" });
     expect([opened, calls]).toEqual([1, ["DELETE next"]]);
   });
