@@ -69,6 +69,10 @@ export type Seal = z.infer<typeof Seal>;
 /** An order or a request, as far as its seal is concerned. */
 export const Sealed = z.object({ seal: z.optional(Seal) });
 
+/** Whether a request was sealed by the same run after the step began that has this page: the step is a copy that runs on. */
+export const isSealedSince = (seal: Seal | undefined, { run, passes_left }: Pick<RequestPage, "run" | "passes_left">) =>
+  seal?.run === run && (seal.passes_left ?? passes_left) < passes_left;
+
 /** The id of an order as another system sends it, in either case. Anything but a ULID becomes an id that no order has. */
 export const OrderId = z.pipe(
   z.unknown(),

@@ -10,7 +10,7 @@ import { putUpstream, withdrawUpstream } from "./carrier.ts";
 import { describeRefusal, type Outcome } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
 import { stopRun } from "./checkout-run.ts";
-import { CheckoutRun, type Receipt, Sealed } from "./checkout-schema.ts";
+import { CheckoutRun, isSealedSince, type Receipt, Sealed } from "./checkout-schema.ts";
 import type { Plan } from "./plan.ts";
 import {
   type AnnouncedCall,
@@ -79,14 +79,14 @@ const parentOf = ({ ref, request }: Target, { of }: Pick<Receipt, "of">): Parent
  * gone on, and sealed the request since. The version is undefined if the attachment was deleted.
  */
 const readBeforeCall = async (target: Target, receipt: Receipt) => {
-  const { order_id, run, passes_left } = target.ref;
+  const { order_id, run } = target.ref;
   const attachmentKey = keys.attachment(parentOf(target, receipt), receipt.attachment);
   const read = [keys.checkout(order_id), keys.request(target.request), attachmentKey];
   const [runItem, request, attachment] = await getMany(read);
   const { data } = z.safeParse(CheckoutRun, runItem);
   const { seal } = parseItem(Sealed, request);
-  const isSealed = seal?.run === run && (seal.passes_left ?? passes_left) < passes_left;
-  const isForwarding = data?.run === run && data.status === "RUNNING" && !data.outcome_unknown && !isSealed;
+  const isRunning = data?.run === run && data.status === "RUNNING";
+  const isForwarding = isRunning && !data.outcome_unknown && !isSealedSince(seal, target.ref);
   return { isForwarding, version: attachment?.version };
 };
 

@@ -5,7 +5,7 @@ import { collections, keys, type ParentRef, type ParentType } from "../table/key
 import { get, getMany, parseItem, queryAll } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Request } from "../tenants/tenant-schema.ts";
-import { Receipt, Sealed } from "./checkout-schema.ts";
+import { Receipt, type Seal, Sealed } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits } from "./limits.ts";
 
@@ -21,6 +21,7 @@ export type Plan = {
   readonly account: string;
   /** The version of the request's attachments, read before them. While it is current, the attachments are unchanged. */
   readonly version: number;
+  readonly seal: Seal | undefined;
   /** Attachments that have not been forwarded with their current metadata. */
   readonly forward: readonly (OwnedAttachment & { readonly receipt: Receipt | undefined })[];
   readonly withdraw: readonly Receipt[];
@@ -33,12 +34,14 @@ export type Plan = {
 export const planOf = async (requestId: string, ofOrder: readonly OwnedAttachment[]): Promise<Plan> => {
   const item = await get(keys.request(requestId));
   const { account, attachments_version: version } = parseItem(Request, item);
+  const { seal } = parseItem(Sealed, item);
   const owned = [...ofOrder, ...(await attachmentsOf({ type: "request", id: requestId }))];
   const receipts = new Map((await receiptsOf(requestId)).map((receipt) => [receipt.attachment, receipt]));
   const ids = new Set(owned.map(({ attachment }) => attachment.id));
   return {
     account,
     version,
+    seal,
     forward: owned
       .map((each) => ({ ...each, receipt: receipts.get(each.attachment.id) }))
       .filter(({ receipt, attachment }) => receipt?.state !== "forwarded" || !isUpToDate(receipt, attachment)),

@@ -5,19 +5,22 @@ import { transact } from "../table/write.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { forwardableType, Order } from "../tenants/tenant-schema.ts";
 import { stopRun } from "./checkout-run.ts";
-import { RequestPage, RunRef, type Seal, Sealed } from "./checkout-schema.ts";
+import { isSealedSince, RequestPage, RunRef, type Seal, Sealed } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits } from "./limits.ts";
 import { attachmentsOf, planOf } from "./plan.ts";
 
-type Sealable = { readonly parent: ParentRef; readonly version: number };
+/** What a parent must still have when it is sealed. Of a request that is its seal, too: another copy may have sealed it since. */
+type Unchanged = { readonly attachments_version: number; readonly seal?: Seal | undefined };
+
+type Sealable = { readonly parent: ParentRef; readonly unchanged: Unchanged };
 
 /** A transaction has at most 100 writes, and one of them is to the lock. */
 const sealsPerTransaction = 99;
 
 /**
  * Seals parents with one transaction for each 99. It succeeds only if the attachments of each and their metadata, and an
- * order's requests, have not changed since `version`, and if the run still has its lock.
+ * order's requests, have not changed since they were read, and if the run still has its lock.
  */
 const sealAll = async (
   { order_id, run, passes_left }: Pick<RequestPage, "order_id" | "run" | "passes_left">,
@@ -25,10 +28,9 @@ const sealAll = async (
 ): Promise<"SEALED" | "CHANGED" | "FAILED"> => {
   const isRunning = { run, status: "RUNNING" };
   for (let start = 0; start < parents.length; start += sealsPerTransaction) {
-    const seals = parents.slice(start, start + sealsPerTransaction).map(({ parent, version }) => {
-      const seal: Seal = { run, version, at: new Date().toISOString(), passes_left };
-      const unchanged = { equals: { attachments_version: version } };
-      return [parent.id, { update: keys.parent(parent), set: { seal }, when: unchanged }] as const;
+    const seals = parents.slice(start, start + sealsPerTransaction).map(({ parent, unchanged }) => {
+      const seal: Seal = { run, version: unchanged.attachments_version, at: new Date().toISOString(), passes_left };
+      return [parent.id, { update: keys.parent(parent), set: { seal }, when: { equals: unchanged } }] as const;
     });
     const lock = { update: keys.checkout(order_id), set: isRunning, when: { equals: isRunning } };
     const failed = await transact({ ...Object.fromEntries(seals), lock });
@@ -72,8 +74,9 @@ const sealRequests = async (page: RequestPage) => {
   const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
   const requests = await forwardableRequests(page.order_id, page);
   await forEachConcurrently(checkoutLimits.concurrency, requests, async (id) => {
-    const { version, forward, withdraw } = await planOf(id, ofOrder);
-    if (forward.length + withdraw.length === 0) complete.push({ parent: { type: "request", id }, version });
+    const { version, seal, forward, withdraw } = await planOf(id, ofOrder);
+    if (forward.length + withdraw.length > 0 || isSealedSince(seal, page)) return;
+    complete.push({ parent: { type: "request", id }, unchanged: { attachments_version: version, seal } });
   });
   return complete.length < requests.length ? "CHANGED" : sealAll(page, complete);
 };
@@ -109,7 +112,8 @@ export const endRound = async (
   const passes_left = Math.min(passesBefore - 1, ...results.map((page) => page.passes_left));
   const failed = results.find(({ outcome }) => outcome === "FAILED");
   if (failed) return { ...ref, next: "FAIL", passes_left, ...(failed.reason && { reason: failed.reason }) };
-  const outcome = await sealAll({ ...ref, passes_left }, [{ parent: { type: "order", id: order_id }, version }]);
+  const order = { parent: { type: "order", id: order_id }, unchanged: { attachments_version: version } } as const;
+  const outcome = await sealAll({ ...ref, passes_left }, [order]);
   if (outcome === "SEALED") return { ...ref, next: "SUBMIT", passes_left };
   if (outcome === "FAILED") return { ...ref, next: "FAIL", passes_left };
   if (passes_left > 0) return { ...ref, next: "PAGINATE", passes_left };

@@ -12,8 +12,9 @@ import { forwardOne } from "../../../shared/checkout/forward-attachment.ts";
 import { attachmentsOf, receiptsOf } from "../../../shared/checkout/plan.ts";
 import { beginRound, endRound, sealPage } from "../../../shared/checkout/seal.ts";
 import { keys } from "../../../shared/table/keys.ts";
+import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
+import { beforeTableCall, interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
@@ -139,6 +140,25 @@ describe("a copy of the forwarding step that runs on", () => {
     expect(next).toMatchObject({ next: "PAGINATE", passes_left: 23 });
     expect(await forwardPage({ ...page, passes_left: next.passes_left })).toMatchObject({ outcome: "FORWARDED" });
     expect(calls.toSorted()).toEqual([`DELETE ${own}`, `DELETE ${shared}`, `DELETE ${shared}`, `PUT ${other}`].sort());
+  });
+
+  it("seals no request that its run has sealed since, and so lets no older copy call the carrier", async () => {
+    const { page, own, first, requests, remove } = await started();
+    carrier.respondInTurn(201);
+    const { wait_seconds: _, ...older } = await forwardPage(page);
+    const { wait_seconds: __, ...newer } = await forwardPage(older);
+    const sealed = async () => (await get(keys.request(requests[0] ?? "")))?.seal;
+    // One copy writes after the newer step has sealed, and one begins after that.
+    beforeTableCall(
+      ({ updates }) => updates.some(({ UpdateExpression = "" }) => UpdateExpression.includes("#seal")),
+      async () => expect(await sealPage(newer)).toMatchObject({ outcome: "SEALED" }),
+    );
+    for (const _copy of [1, 2]) expect(await sealPage(older)).toMatchObject({ outcome: "CHANGED" });
+    expect(await sealed()).toMatchObject({ passes_left: newer.passes_left });
+    expect(await sealPage(newer)).toMatchObject({ outcome: "SEALED" });
+    await remove(first, own);
+    const calls = carrier.respondInTurn(200);
+    expect([await forwardPage(older), calls]).toMatchObject([{ outcome: "FAILED" }, []]);
   });
 
   it.each([
