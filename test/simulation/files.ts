@@ -17,8 +17,8 @@ type StoredObject = {
   readonly contentType: string | undefined;
   readonly storedAt: Date;
   scan: string | null;
-  /** Stored again by an attempt that was late, it has no tag yet. */
-  readonly wasClean: boolean;
+  /** Stored again by an attempt that was late, it has no tag yet, or that of another scan. */
+  wasClean: boolean;
 };
 
 let objects = new Map<string, StoredObject>();
@@ -51,6 +51,7 @@ const scan = (key: string, attempt = 1): void => {
     () => {
       const object = objects.get(key);
       if (!object) return;
+      object.wasClean = hasBeenClean(object);
       object.scan =
         attempt > 1 ? "NO_THREATS_FOUND" : pick(`${words} result`, ["NO_THREATS_FOUND", "NO_THREATS_FOUND", "FAILED"]);
       say(() => `the scan of ${key.split("/").at(-1)}: ${object.scan}`);
