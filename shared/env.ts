@@ -14,9 +14,9 @@ export const variables = {
   CARRIER_FUNCTION: "the adapter function that is invoked instead of `CARRIER_URL`",
   CARRIER_TOKEN: "the bearer token for the carrier",
   CARRIER_SECRET_ARN: "the secret that contains the token, instead of `CARRIER_TOKEN`",
-  CARRIER_TIMEOUT_MS: "the timeout of a call; a file adds a second for each megabyte",
-  CARRIER_LONGEST_WAIT_SECONDS:
-    "the longest wait for an unavailable carrier, unless its `Retry-After` is longer; 2 with `npm start`",
+  CARRIER_TIMEOUT_MS: "the timeout of a call, at most 35000; a file adds a second for each megabyte",
+  CARRIER_MAX_WAIT_SECONDS:
+    "the maximum wait for an unavailable carrier, unless its `Retry-After` is longer; 2 with `npm start`",
   OPERATOR: "whom the events of the functions in `functions/tenants/` name: on AWS, their role",
   STACK_NAME: "the stack, a dimension of the metric `Defects`",
   LOG_LEVEL: "the least level that is logged: `DEBUG`, `INFO`, `WARN`, `ERROR` or `SILENT`",
@@ -36,10 +36,10 @@ const required = (name: Variable): string => {
 
 const optional = (name: Variable): string | undefined => process.env[name] || undefined;
 
-const wholeNumber = (name: Variable, fallback: number): number => {
+const wholeNumber = (name: Variable, fallback: number, maximum = Number.MAX_SAFE_INTEGER): number => {
   const text = optional(name) ?? String(fallback);
-  if (!/^\d{1,15}$/.test(text))
-    throw new Error(`The environment variable ${name} must be a whole number, not ${text}.`);
+  if (!/^\d{1,15}$/.test(text) || Number(text) > maximum)
+    throw new Error(`The environment variable ${name} must be a whole number up to ${maximum}, not ${text}.`);
   return Number(text);
 };
 
@@ -64,8 +64,9 @@ export const env = {
   operator: () => optional("OPERATOR") ?? "local",
   carrierToken: () => optional("CARRIER_TOKEN"),
   carrierSecretArn: () => optional("CARRIER_SECRET_ARN"),
-  carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000),
-  carrierLongestWaitSeconds: () => wholeNumber("CARRIER_LONGEST_WAIT_SECONDS", 900),
+  /** With a longer one, a call could outlive its step. */
+  carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000, 35_000),
+  carrierMaxWaitSeconds: () => wholeNumber("CARRIER_MAX_WAIT_SECONDS", 900),
   malwareScan: () => optional("MALWARE_SCAN") !== undefined,
   eventBusName: () => required("EVENT_BUS_NAME"),
   deadLettersUrl: () => required("DEAD_LETTERS_URL"),

@@ -193,14 +193,9 @@ export const isUnavailable = (error: unknown): boolean => {
   return "$responseBodyText" in error || (error instanceof SyntaxError && "$metadata" in error);
 };
 
-/** A run of a checkout no longer has its order's lock: the expected end of a late copy of its last step. */
-export class LostLock extends Error {
-  override readonly name = "LostLock";
-}
-
 /** Whether an error is a fault of this code or of its deployment: no caller and no unavailable service can cause it. */
 export const isDefect = (error: unknown): boolean =>
-  error instanceof ApiError ? error.status === 500 : !(error instanceof LostLock || isUnavailable(error));
+  error instanceof ApiError ? error.status === 500 : !isUnavailable(error);
 
 /** The error for the caller: 503 for an unavailable service, also where nobody has caught it, 500 for what nobody has foreseen. */
 export const asApiError = (error: unknown): ApiError => {

@@ -1,16 +1,17 @@
 import * as z from "zod/mini";
-import { RunRef } from "../../shared/checkout/checkout-schema.ts";
-import { failRun } from "../../shared/checkout/end.ts";
+import { failRun } from "../../shared/checkout/checkout-run.ts";
+import { State } from "../../shared/checkout/checkout-schema.ts";
 import { stepHandler } from "../../shared/checkout/step-handler.ts";
 import { failStep } from "../../shared/checkout/steps.ts";
 
-const Failure = z.object({ Error: z.string() });
-const State = z.object({ ...RunRef.shape, reason: z.optional(z.string()), failure: z.optional(Failure) });
+/** `failure` is there if a step has thrown, `reason` if `begin` has refused the order. */
+const Failed = z.object({
+  order_id: State.shape.order_id,
+  reason: z.optional(z.nullable(z.string())),
+  failure: z.optional(z.object({ Error: z.string() })),
+});
 
-const textOf = (failure: z.infer<typeof Failure> | undefined) =>
-  failure ? `A step failed: ${failure.Error}; its log says why.` : "The run has lost the order's lock.";
-
-export const handler = stepHandler(failStep, State, async ({ reason, failure, ...ref }) => ({
-  ...ref,
-  ...(await failRun(ref, reason ?? textOf(failure), new Date())),
-}));
+export const handler = stepHandler(failStep, Failed, ({ reason, failure, ...ref }) => {
+  const thrown = failure && `A step failed: ${failure.Error}. See its log.`;
+  return failRun(ref, reason ?? thrown ?? "The run has lost the order's lock.", new Date());
+});

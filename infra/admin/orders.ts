@@ -1,10 +1,12 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import pLimit from "p-limit";
+import { checkoutLimits } from "../../shared/checkout/limits.ts";
 import { readRequest, requestsOfOrder } from "../../shared/tenants/orders.ts";
 import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { create } from "./apply-command.ts";
 import { checkOut, checkOutFailed, failedOrders } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
+import { confirm } from "./confirm.ts";
 import { findOrder, ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -29,12 +31,33 @@ const listed = async ({ id, account, state, attachment_count }: Order) => {
   return { id, account, state, last_run: run?.status ?? null, ended_at: run?.ended_at ?? null, attachments };
 };
 
-type Settlement = { readonly checkedOut?: boolean; readonly open?: boolean; readonly because: string };
+type Settlement = {
+  readonly checkedOut?: boolean;
+  readonly notCheckedOut?: boolean;
+  readonly askedAt?: Date;
+  readonly reason: string;
+  readonly yes?: boolean;
+};
 
-const settleAs = (id: string, { checkedOut, open, because }: Settlement) => {
-  if (!(checkedOut || open))
-    throw new UsageError("Missing: --checked-out or --open, what the carrier says of the cart.");
-  return settle(id, checkedOut ? "checked_out" : "open", because);
+/** The carrier's answer is about a time, which cannot be in the future. */
+const pastTime = (text: string): Date => {
+  const time = new Date(text);
+  if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(time.getTime()))
+    throw new InvalidArgumentError(
+      "It must be an ISO 8601 date and time with its zone, such as 2030-01-01T00:00:00Z.",
+    );
+  if (time.getTime() > Date.now() + checkoutLimits.clockSkewMs) throw new InvalidArgumentError("It is in the future.");
+  return time;
+};
+
+const settleAs = async (id: string, { checkedOut, notCheckedOut, askedAt, reason, yes }: Settlement) => {
+  if (!(checkedOut || notCheckedOut))
+    throw new UsageError("Missing: --checked-out or --not-checked-out, what the carrier says of the cart.");
+  if (notCheckedOut && !askedAt)
+    throw new UsageError("Missing: --asked-at <time>, when the carrier said that the cart is not checked out.");
+  const effect = checkedOut ? "becomes CHECKED_OUT, which cannot be undone" : "can be checked out again";
+  if (!yes && process.stdin.isTTY) await confirm(`The order ${id} ${effect}. Continue?`);
+  return settle(id, checkedOut ? "checked_out" : "open", reason, askedAt);
 };
 
 export const addOrderCommands = (order: Command): void => {
@@ -71,21 +94,26 @@ is missing.`,
         throw new UsageError("Pass the id of an order, or --failed (with --account for those of one account).");
       return checkOut(id, options);
     });
-  add(order, "settle <id>", "end a run's doubt whether the carrier has checked the cart out, after asking the carrier")
+  add(order, "settle <id>", "record whether the carrier checked the cart out, where a run could not find out")
     .addOption(
       new Option(
         "--checked-out",
-        "it has: the order becomes CHECKED_OUT, and what was added or changed since is not forwarded",
-      ).conflicts("open"),
+        "it did: the order becomes CHECKED_OUT; what was added or changed since is not forwarded",
+      ).conflicts("notCheckedOut"),
     )
     .addOption(
       new Option(
-        "--open",
-        "it has not: the seals are lifted, and the next run forwards what was added or changed since",
+        "--not-checked-out",
+        "it did not: the seal is lifted; the next run forwards what was added or changed since",
       ).conflicts("checkedOut"),
     )
-    .requiredOption("--because <text>", "who at the carrier has said so, for the history", parseEventText)
-    .addHelpText("after", '\nExample: npm run admin -- order settle 01J… --open --because "Their support, ticket 4711"')
+    .option("--asked-at <time>", "when the carrier said so; --not-checked-out needs it", pastTime)
+    .requiredOption("--reason <text>", "who at the carrier said so, for the history", parseEventText)
+    .option("-y, --yes", "don't ask for confirmation")
+    .addHelpText(
+      "after",
+      '\nExample: npm run admin -- order settle 01J… --not-checked-out --asked-at 2030-01-01T09:30:00Z --reason "Ticket 4711"',
+    )
     .action(settleAs);
 };
 

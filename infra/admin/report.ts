@@ -1,7 +1,7 @@
 import { type Attachment, attachmentData, warningOf } from "../../shared/attachments/attachment-schema.ts";
 import { readRun } from "../../shared/checkout/checkout-run.ts";
 import { type CheckoutRun, type Receipt, Sealed } from "../../shared/checkout/checkout-schema.ts";
-import { attachmentsOf, leftBehind, type OwnedAttachment, receiptsOf } from "../../shared/checkout/plan.ts";
+import { attachmentsOf, lateChanges, type OwnedAttachment, receiptsOf } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { get, parseItem } from "../../shared/table/read.ts";
@@ -18,8 +18,6 @@ export type ReportedReceipt = Pick<Receipt, "state"> &
 export type OrderReport = NonNullable<Awaited<ReturnType<typeof orderReport>>>;
 export type RequestReport = OrderReport["requests"][number];
 
-const sealOf = (item: Item | undefined) => parseItem(Sealed, item).seal ?? null;
-
 export const orderReport = async (orderId: string, readLast = readRun) => {
   const item = await get(keys.order(orderId));
   if (!item) return undefined;
@@ -31,8 +29,8 @@ export const orderReport = async (orderId: string, readLast = readRun) => {
   const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
   const run = await readLast(id);
   const checkout = run ? { ...run, waits_until: waitsUntil(run, new Date()) } : null;
-  const left_behind = state === "CHECKED_OUT" && checkout ? await leftBehind(id) : null;
-  return { id, account, state, checkout, left_behind, seal: sealOf(item), attachments, requests };
+  const late_changes = state === "CHECKED_OUT" && checkout ? await lateChanges(id) : null;
+  return { id, account, state, checkout, late_changes, seal: parseItem(Sealed, item).seal ?? null, attachments, requests };
 };
 
 /** Until when a run waits for calls of a crashed one. Of its own calls, the outcome is unknown, or a next attempt is planned. */
@@ -52,7 +50,7 @@ export const requestReportById = async (requestId: string) => {
 /** The attachments are its own, those of its order if they are forwarded, and withdrawn ones. */
 const requestReport = async (item: Item | undefined, state: Order["state"], ofOrder: readonly OwnedAttachment[]) => {
   const { id, account, order, type } = parseItem(Request, item);
-  const about = { id, account, order, type, seal: sealOf(item) };
+  const about = { id, account, order, type };
   const own = await attachmentsOf({ type: "request", id });
   if (type !== forwardableType) return { ...about, attachments: own.map((owned) => reported(owned, null)) };
   const receipts = new Map((await receiptsOf(id)).map((receipt) => [receipt.attachment, receipt]));

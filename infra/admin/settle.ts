@@ -1,6 +1,6 @@
-import { doubt, isActive } from "../../shared/checkout/checkout-run.ts";
-import { liftSeals } from "../../shared/checkout/end.ts";
-import { leftBehind } from "../../shared/checkout/plan.ts";
+import { isActive, withSentence } from "../../shared/checkout/checkout-run.ts";
+import { checkoutLimits } from "../../shared/checkout/limits.ts";
+import { lateChanges } from "../../shared/checkout/plan.ts";
 import type { StoredEvent } from "../../shared/history/event.ts";
 import { recordOf } from "../../shared/history/record.ts";
 import { keys } from "../../shared/table/keys.ts";
@@ -14,39 +14,47 @@ import { lastRun } from "./start-checkout.ts";
 
 type Outcome = NonNullable<StoredEvent["outcome"]>;
 
-/** What the reason of the run says from then on. */
 const settled: Readonly<Record<Outcome, string>> = {
-  checked_out: "An operator has settled that the cart is checked out.",
-  open: "An operator has settled that the cart is not checked out.",
+  checked_out: "An operator has recorded that the cart is checked out.",
+  open: "An operator has recorded that the cart is not checked out.",
 };
 
 /** The last run of an order, if it has left a doubt that can be ended. */
-const doubtedRun = async (order: string, outcome: Outcome, now: Date) => {
+const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Date | undefined) => {
   const last = await lastRun(order);
   if (last && isActive(last, now))
     throw new CommandError(`The run ${last.run} is in progress: wait until it has ended.`);
-  if (!last?.outcome_unknown)
-    throw new CommandError(
-      "There is nothing to settle: its last run has left no doubt whether the cart is checked out.",
-    );
-  if (outcome === "open" && Date.parse(last.calls_end_by) > now.getTime())
-    throw new CommandError(`The carrier may still check the cart out until ${last.calls_end_by}: ask it after that.`);
+  if (!last?.outcome_unknown) throw new CommandError("This order has no checkout with an unknown outcome.");
+  if (outcome === "open") {
+    if (last.checked_out)
+      throw new CommandError(
+        "The carrier has responded that it has checked the cart out: start the checkout again, which completes the order.",
+      );
+    const asOf = new Date(Date.parse(last.calls_end_by) + checkoutLimits.clockSkewMs);
+    if (!asked || asked <= asOf)
+      throw new CommandError(
+        `The carrier may check the cart out until ${asOf.toISOString()}: ask it after that, and pass that time as --asked-at.`,
+      );
+  }
   return last;
 };
 
-/** `order settle`: ends a doubt about an order's cart, as an operator has found out. Fails if another run has started meanwhile. */
-export const settle = async (given: string, outcome: Outcome, because: string): Promise<void> => {
+/**
+ * `order settle`: ends a doubt about an order's cart, as an operator has found out. `asked` is when the carrier said so: an open cart
+ * may have been checked out since. Fails if another run has started meanwhile.
+ */
+export const settle = async (given: string, outcome: Outcome, because: string, asked?: Date): Promise<void> => {
   const { id, account } = await findOrder(given);
   const origin = await operatorOrigin();
-  const { run, status, earlier_runs, reason } = await doubtedRun(id, outcome, origin.now);
+  const { run, status, reason, calls_end_by, checked_out } = await doubtedRun(id, outcome, origin.now, asked);
   const resource = { type: "order", id, version: null };
   const change = { type: "order.settled", account, resource, outcome, evidence: { reason: because } } as const;
   const order = keys.order(id);
   const failed = await transact({
     run: {
       update: keys.checkout(id),
-      set: { outcome_unknown: false, reason: reason?.replace(doubt, settled[outcome]) ?? null },
-      when: { equals: { run, status, outcome_unknown: true } },
+      set: { outcome_unknown: false, reason: withSentence(reason, settled[outcome]) },
+      when: { equals: { run, status, outcome_unknown: true, calls_end_by, checked_out } },
     },
     order:
       outcome === "open"
@@ -55,8 +63,7 @@ export const settle = async (given: string, outcome: Outcome, because: string): 
     open: outcome === "open" ? undefined : { delete: keys.openCheckout(id) },
     event: recordOf(change, origin),
   });
-  if (failed.size > 0) throw new CommandError("Another run has started meanwhile: wait until it has ended.");
-  if (outcome === "open") await liftSeals(id, [run, ...earlier_runs]);
-  const left = outcome === "checked_out" ? await leftBehind(id) : undefined;
-  printRecord({ id, outcome, ...(left && (format.json ? left : tooLate(left))) });
+  if (failed.size > 0) throw new CommandError("The order's checkout has changed meanwhile: run order show.");
+  const late = outcome === "checked_out" ? await lateChanges(id) : undefined;
+  printRecord({ id, outcome, ...(late && (format.json ? late : tooLate(late))) });
 };

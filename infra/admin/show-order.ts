@@ -8,7 +8,7 @@ import { readActualRun } from "./start-checkout.ts";
 const counted = (count: number, what: string) =>
   `${formatCount(count)} ${count === 1 ? "attachment that was" : "attachments that were"} ${what} too late`;
 
-export const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderReport["left_behind"]>) => ({
+export const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderReport["late_changes"]>) => ({
   ...(not_forwarded > 0 && { "the carrier lacks": counted(not_forwarded, "added or changed") }),
   ...(not_withdrawn > 0 && { "the carrier still has": counted(not_withdrawn, "deleted") }),
 });
@@ -18,7 +18,7 @@ export const showOrder = async (id: string): Promise<void> => {
   const report = await withProgress(() => find(id), "Reading the order …");
   const runs = await lastRuns(report.id, report.checkout?.attempt ?? 0);
   if (format.json) return printJson({ ...report, runs });
-  const { checkout, left_behind, seal, attachments, requests, account, ...order } = report;
+  const { checkout, late_changes, seal, attachments, requests, account, ...order } = report;
   const { run, status, reason, waits_until, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
   printRecord({
     ...order,
@@ -27,7 +27,7 @@ export const showOrder = async (id: string): Promise<void> => {
     ...(checkout && { run, status, reason }),
     ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
     ...(next_try_at && { ...(attempt && { attempt }), last_answer, next_try_at }),
-    ...(left_behind && tooLate(left_behind)),
+    ...(late_changes && tooLate(late_changes)),
     requests: requests.length,
   });
   printHeading("Last runs of the checkout");
@@ -47,8 +47,8 @@ export const showRequest = async (id: string): Promise<void> => {
   await printLatest({ type: "request", id: report.id });
 };
 
-const printRequest = ({ id, type, seal, attachments }: RequestReport) => {
-  printHeading(`Request ${id}  ${type}${seal ? "  sealed" : ""}`);
+const printRequest = ({ id, type, attachments }: RequestReport) => {
+  printHeading(`Request ${id}  ${type}`);
   const waiting = attachments.some(({ receipt }) => receipt?.next_try_at);
   const rows = attachments.map(({ of, receipt, ...attachment }) => {
     const { state, at, status, answer, attempts, last_answer, next_try_at, sent, bytes, sha256 } = receipt ?? {};

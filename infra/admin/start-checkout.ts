@@ -1,26 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ExecutionAlreadyExists, ExecutionDoesNotExist, SFN } from "@aws-sdk/client-sfn";
+import { ExecutionAlreadyExists, SFN } from "@aws-sdk/client-sfn";
 import { isActive, isOpen, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
+import { describeExecution, executionArnOf, isExecuting } from "../../shared/checkout/execution.ts";
 import { env } from "../../shared/env.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
 
-const executionArn = (name: string) => `${env.stateMachineArn().replace(":stateMachine:", ":execution:")}:${name}`;
-
-const describe = (name: string, client = new SFN()) =>
-  client.describeExecution({ executionArn: executionArn(name) }).catch((error: unknown) => {
-    if (error instanceof ExecutionDoesNotExist) return undefined;
-    throw error;
-  });
-
-/** Whether the execution of a run is in progress. One that is not known has ended long ago, or with its local stack. */
-const isExecuting = async (run: string): Promise<boolean> => (await describe(run))?.status === "RUNNING";
-
 /** An order's last run as it is. One that is open although its execution has ended has crashed: nobody has noticed yet. */
 export const readActualRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
   const before = await readRun(orderId);
-  if (!before || !isOpen(before) || (await isExecuting(before.run))) return before;
+  if (!before || !isOpen(before) || (await isExecuting(before))) return before;
   const last = await readRun(orderId);
   return last?.run === before.run && isOpen(last) ? { ...last, status: "CRASHED" } : last;
 };
@@ -28,7 +18,7 @@ export const readActualRun = async (orderId: string): Promise<CheckoutRun | unde
 /** An order's last run. One that has the order's lock although its execution has ended has crashed, and is marked so. */
 export const lastRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
   const last = await readRun(orderId);
-  if (!last || !isActive(last, new Date()) || (await isExecuting(last.run))) return last;
+  if (!last || !isActive(last, new Date()) || (await isExecuting(last))) return last;
   await markCrashed(orderId, last, new Date());
   return readRun(orderId);
 };
@@ -46,7 +36,7 @@ export const startCheckout = async (orderId: string): Promise<string> => {
       if (!(error instanceof ExecutionAlreadyExists)) throw error;
     });
     // A name is already used if an earlier run ended before it could store anything.
-    if (started || (await isExecuting(name))) return name;
+    if (started || (await isExecuting({ run: name, started_at: new Date().toISOString() }))) return name;
   }
 };
 
@@ -57,16 +47,17 @@ export type CheckoutEnd = {
 };
 
 /** Undefined while the run is in progress, or while another is that was faster. */
-const endOf = async (client: SFN, orderId: string, run: string): Promise<CheckoutEnd | undefined> => {
-  const execution = await describe(run, client);
+const endOf = async (orderId: string, run: string): Promise<CheckoutEnd | undefined> => {
+  const execution = await describeExecution(executionArnOf(run));
   if (!execution) return { run, status: "FAILED", reason: "There is no such run." };
   const { status, cause, error } = execution;
   if (status === "RUNNING") return undefined;
   const last = await readRun(orderId);
-  if (error === "AlreadyRunning") return endOf(client, orderId, last?.run ?? "");
-  // The reason says what came too late for the carrier.
-  if (status === "SUCCEEDED") return { run, status, reason: last?.run === run ? last.reason : null };
-  return { run, status: "FAILED", reason: cause ?? error ?? `The execution ended as ${status}.` };
+  if (error === "AlreadyRunning") return endOf(orderId, last?.run ?? "");
+  // The run has the carrier's words, and what came too late for the carrier. An execution's cause has neither.
+  const reason = last?.run === run ? last.reason : null;
+  if (status === "SUCCEEDED") return { run, status, reason };
+  return { run, status: "FAILED", reason: reason ?? cause ?? error ?? `The execution ended as ${status}.` };
 };
 
 export const waitForCheckout = async (
@@ -75,10 +66,9 @@ export const waitForCheckout = async (
   pollMs: number,
   onPoll = async (): Promise<void> => {},
 ): Promise<CheckoutEnd> => {
-  const client = new SFN();
   for (;;) {
     const started = Date.now();
-    const end = await endOf(client, orderId, run);
+    const end = await endOf(orderId, run);
     await onPoll();
     if (end) return end;
     // Reading a large order takes long. Leave most of the capacity to the run.

@@ -47,7 +47,7 @@ const carrierSecret = (scope: Construct, { settings, storage }: Deployment) => {
 };
 
 const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secret: Secret) => {
-  const { name, grants, carrier, timeoutSeconds, memoryMb } = step;
+  const { name, grants, carrier, executions, timeoutSeconds, memoryMb } = step;
   const { settings, storage } = deployment;
   // While files are only tagged, those from before the scan have no tag to wait for.
   const files = grants.files.filter((action) => settings.malwareScan === true || action !== "GetObjectTagging");
@@ -56,6 +56,10 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
     grants: { ...grants, files },
     memoryMb,
     timeout: Duration.seconds(timeoutSeconds),
+    ...(executions && {
+      environment: { STATE_MACHINE_ARN: arnOf("states", `stateMachine:${machineName(settings)}`) },
+      statements: [allow(["states:DescribeExecution"], arnOf("states", `execution:${machineName(settings)}:*`))],
+    }),
     ...(carrier && {
       concurrency: settings.carrierConcurrency,
       environment: {
@@ -73,12 +77,15 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
   });
 };
 
+/** A name of its own lets the first step look up executions of the machine that calls it. */
+const machineName = ({ stackName }: Deployment["settings"]) => `${stackName}-checkout`;
+
 const functionArn = (reference: string) =>
   reference.startsWith("arn:") ? reference : arnOf("lambda", `function:${reference}`);
 
 /**
  * The workflow calls aliases, so an execution that is running when a version is deployed continues with that version's steps.
- * test/shared/checkout/states-of-1.0.json is the promise that any version reads what any other wrote.
+ * test/shared/checkout/states.json is the promise that any version reads what any other wrote.
  */
 const stateMachine = (scope: Construct, { settings }: Deployment, arns: readonly (readonly [string, string])[]) => {
   const role = new Role(scope, "CheckoutRole", {
@@ -93,6 +100,7 @@ const stateMachine = (scope: Construct, { settings }: Deployment, arns: readonly
       "X-Ray's actions and the actions that configure log delivery do not support resource-level permissions.",
   });
   const machine = new StateMachine(scope, "Checkout", {
+    stateMachineName: machineName(settings),
     comment: "Forwards an order's attachments to the carrier, then checks out the carrier's cart",
     stateMachineType: StateMachineType.STANDARD,
     definitionBody: DefinitionBody.fromString(JSON.stringify(workflow)),

@@ -130,14 +130,16 @@ export const startStack = async (options: StackOptions) => {
   Object.assign(process.env, services.environment);
   const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
   const workflow = await startStepFunctions({ load: (name) => stepHandlers.get(name) }, portOf("workflow"));
+  const executions = { AWS_ENDPOINT_URL_SFN: workflow.url, STATE_MACHINE_ARN: workflow.stateMachineArn };
+  // The first step of a checkout looks up executions.
+  Object.assign(process.env, executions);
   const load: GatewayOptions["load"] = ({ name }) => endpoints.get(name);
   const gateway = await startGateway({ routes, load, port, throttle, onRequest: lines?.request, extra: docs(prefill) });
   const environment = {
     ...used,
     ...services.environment,
     AWS_ENDPOINT_URL_DYNAMODB: services.tableDoor,
-    AWS_ENDPOINT_URL_SFN: workflow.url,
-    STATE_MACHINE_ARN: workflow.stateMachineArn,
+    ...executions,
   };
   const stop = async () => {
     await gateway.close();

@@ -30,14 +30,12 @@ export type WorkflowOptions = {
 type EventLogs = ReturnType<StateMachine["run"]>["eventLogs"];
 export type WorkflowEvent = EventLogs extends AsyncGenerator<infer Event> ? Event : never;
 
-/** The tasks of the workflow and of its map: the state's name, and its step. */
-const tasks = Object.entries({ ...workflow.States, ...workflow.States.ForwardPages.ItemProcessor.States }).flatMap(
-  ([state, definition]) => {
-    if (definition.Type !== "Task") return [];
-    const step = steps.find((each) => definition.Parameters.FunctionName === `\${${placeholderOf(each)}}`);
-    return step ? [[state, step.name] as const] : [];
-  },
-);
+/** The tasks of the workflow: the state's name, and its step. */
+const tasks = Object.entries(workflow.States).flatMap(([state, definition]) => {
+  if (definition.Type !== "Task") return [];
+  const step = steps.find((each) => definition.Parameters.FunctionName === `\${${placeholderOf(each)}}`);
+  return step ? [[state, step.name] as const] : [];
+});
 
 /** Payloads go to and from a Lambda function as JSON. */
 const throughJson = (value: unknown) => JSON.parse(JSON.stringify(value));

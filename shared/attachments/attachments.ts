@@ -123,7 +123,7 @@ const putMetadata = (parent: Parent, attachment: Attachment, origin: Origin, ide
     attachment: { put: { ...keys.attachment(parent, attachment.id), ...attachment }, when: { exists: false } },
     reference:
       attachment.reference_id === null ? undefined : putReference(parent, attachment.id, attachment.reference_id),
-    parent: changeParent(parent, 1),
+    ...changeParent(parent, 1),
     event: recordChange("created", parent, attachment, origin),
   });
 
@@ -136,7 +136,7 @@ const winnerOrThrow = (
 ): CreatedAttachment => {
   if (idempotency && failed.has("idempotency"))
     return { attachment: attachmentOf(idempotency.winner(failed.get("idempotency"))), replayed: true };
-  if (failed.has("parent")) throw notFound(parent.type, parent.id);
+  if (failed.has("parent") || failed.has("order")) throw notFound(parent.type, parent.id);
   const resource = { id: failed.get("reference")?.attachment, type: `${parent.type}_attachment` };
   const referenceTaken = alreadyTaken("/data/reference_id", resource);
   throw invalid([...(failed.has("upload") ? [alreadyUsed] : []), ...(failed.has("reference") ? [referenceTaken] : [])]);
@@ -145,13 +145,16 @@ const winnerOrThrow = (
 const putReference = (parent: Parent, id: string, uuid: string) =>
   ({ put: { ...keys.reference(parent, uuid), attachment: id, ...lookupOf(uuid) }, when: { exists: false } }) as const;
 
-/** Increments the version that a checkout seals, and changes the number of attachments. */
-const changeParent = (parent: Parent, countBy = 0) =>
-  ({
-    update: keys.parent(parent),
-    add: { attachment_count: countBy, attachments_version: 1 },
-    when: { exists: true },
-  }) as const;
+/** Counts attachments, and increments the version of the order, which a checkout seals. */
+const changeParent = ({ type, id, order }: Parent, countBy = 0) => {
+  const count = { attachment_count: countBy };
+  const version = { attachments_version: 1 };
+  const when = { exists: true };
+  return {
+    parent: type === "request" && countBy !== 0 ? { update: keys.request(id), add: count, when } : undefined,
+    order: { update: keys.order(order), add: type === "order" ? { ...count, ...version } : version, when },
+  } as const;
+};
 
 const reread = (parent: Parent, id: string) => async (): Promise<Attachment> => {
   const attachment = await readAttachment(parent, id);
@@ -172,7 +175,7 @@ export const updateAttachment = (
     if (properties.length === 0) return latest;
     const failed = await transact({
       attachment: { update: keys.attachment(parent, latest.id), set, when: { equals: { version: latest.version } } },
-      parent: changeParent(parent),
+      ...changeParent(parent),
       event: recordChange("updated", parent, written, origin, properties),
     });
     return failed.size === 0 ? written : undefined;
@@ -214,7 +217,7 @@ const deleteMetadata = async (parent: Parent, latest: Attachment, origin: Origin
   const failed = await transact({
     attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },
     reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
-    parent: changeParent(parent, -1),
+    ...changeParent(parent, -1),
     event: recordChange("deleted", parent, latest, origin),
     place: {
       put: {

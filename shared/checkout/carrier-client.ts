@@ -2,94 +2,75 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { env } from "../env.ts";
 import type { StreamedBody } from "./carrier-form.ts";
-import { type AdapterCall, AdapterError, invokeAdapter } from "./carrier-function.ts";
+import { type AdapterCall, invokeAdapter, NotInvoked } from "./carrier-function.ts";
+import { meaningOf, meanings } from "./carrier-responses.ts";
 import { carrierToken, renewedCarrierToken } from "./carrier-token.ts";
-import { callTimeoutMs, checkoutLimits, longestCallMs } from "./limits.ts";
-
-/** The outcome of an attempt of a call to the carrier, or of the call with all its attempts. */
-export type Outcome =
-  | { readonly kind: "done"; readonly status: number; readonly answer: string; readonly json: unknown }
-  | Refusal
-  | Unavailable;
-
-/** A 4xx, or a redirect. The status of a redirect is null, because fetch does not reveal it. */
-export type Refusal = Doubt & {
-  readonly kind: "refused";
-  readonly status: number | null;
-  readonly answer: string;
-  /** The carrier's text for the customer. */
-  readonly reason: string | null;
-};
-
-/** The attempt, or every attempt of this step, failed temporarily. */
-export type Unavailable = Doubt & {
-  readonly kind: "unavailable";
-  readonly reason: string;
-  /** The last response's Retry-After. */
-  readonly wait_seconds: number;
-};
-
-/** What attempts that were not refused may have done. */
-type Doubt = {
-  /** The carrier may have processed one. */
-  readonly mayHaveActed: boolean;
-  /** One had no response, so the carrier may still process it. */
-  readonly mayBeInProgress: boolean;
-};
-
-const noDoubt: Doubt = { mayHaveActed: false, mayBeInProgress: false };
-
-const refusal = (status: number | null, answer: string, reason: string | null = null): Refusal => ({
-  kind: "refused",
-  status,
-  answer,
-  reason,
-  ...noDoubt,
-});
-
-export const describeRefusal = ({ status, answer }: { readonly status: number | null; readonly answer: string }) =>
-  [status, answer].filter(Boolean).join(" ");
-
-type Described = Pick<AdapterCall, "body" | "file">;
+import { type HttpResponse, sendRequest } from "./http-request.ts";
+import { callTimeoutMs, checkoutLimits, maxCallMs } from "./limits.ts";
 
 type CarrierCall = {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   readonly path: string;
   /** The same for every repetition of this call, in every run. A GET has none: its response must be the current one. */
   readonly idempotencyKey?: string;
-  /** Statuses besides 2xx that count as done. */
-  readonly alsoDone?: readonly number[];
   /** Creates the body for each attempt. */
   readonly body?: () => StreamedBody;
   /** Creates what an adapter function gets instead of the body. Throws if there is no file. */
-  readonly described?: () => Promise<Described>;
+  readonly described?: () => Promise<AdapterContent>;
   readonly bytes?: number;
   /** The time, in milliseconds, by which every attempt must have ended. */
   readonly endsBy?: number;
 };
 
+type AdapterContent = Pick<AdapterCall, "body" | "file">;
+
+/** The last response to a call, and what all its attempts may have done. */
+export type CarrierResponse = {
+  /** What the response settles: see carrier-responses.ts. */
+  readonly settles: (typeof meanings)[keyof typeof meanings]["settles"];
+  /** Null if there was no response. */
+  readonly status: number | null;
+  /** The beginning of its body, or why there is none. */
+  readonly text: string;
+  /** The carrier's text for the customer. */
+  readonly reason: string | null;
+  readonly json: unknown;
+  /** Its Retry-After. */
+  readonly wait_seconds: number;
+  /** An attempt may have acted. */
+  readonly mayHaveActed: boolean;
+  /** An attempt may still act. */
+  readonly mayStillAct: boolean;
+};
+
+type Described = Pick<CarrierResponse, "status" | "text">;
+
+/** A refusal in the carrier's words: `422 The letter is not signed.` */
+export const describeRefusal = ({ status, text }: Described): string => [status, text].filter(Boolean).join(" ");
+
+/** Why a call is repeated. */
+export const describeFailure = ({ status, text }: Described): string =>
+  status === null ? text : `it responded with ${status}`;
+
 const firstWaitMs = 250;
 /** Keeps the longest run, with all its waits, within its workflow's timeout of a week. */
-export const longestRetryAfterSeconds = 4 * 3600;
+export const maxRetryAfterSeconds = 4 * 3600;
 
 /**
- * Calls the carrier, or the function that adapts it. 2xx is done. 408, 429, 5xx, timeouts and broken connections are retried after
- * the time in `Retry-After` or a growing, jittered wait. Any other response is a refusal. An error of the file itself is thrown.
+ * Calls the carrier, or the function that adapts it. A response that settles nothing is followed by another attempt, after the time
+ * in `Retry-After` or a growing, jittered wait, as long as it fits into the step. An error of the file itself is thrown.
  */
-export const callCarrier = async (call: CarrierCall): Promise<Outcome> => {
-  const { bytes = 0, endsBy = Date.now() + longestCallMs(bytes) } = call;
+export const callCarrier = async (call: CarrierCall): Promise<CarrierResponse> => {
+  const { bytes = 0, endsBy = Date.now() + maxCallMs(bytes) } = call;
   const send = authorized(call, bytes, endsBy);
-  let doubt = noDoubt;
+  let [mayHaveActed, mayStillAct] = [false, false];
   for (let attempt = 1; ; attempt += 1) {
-    const result = await send();
-    if (result.kind === "done") return result;
-    doubt = {
-      mayHaveActed: doubt.mayHaveActed || result.mayHaveActed,
-      mayBeInProgress: doubt.mayBeInProgress || result.mayBeInProgress,
-    };
-    if (result.kind === "refused") return { ...result, ...doubt };
-    const wait = waitMs(attempt, result.wait_seconds, Math.random);
-    if (!isRepeatedInStep(attempt, wait, endsBy - Date.now())) return { ...result, ...doubt };
+    const response = await send();
+    mayHaveActed ||= response.mayHaveActed;
+    mayStillAct ||= response.mayStillAct;
+    const wait = waitMs(attempt, response.wait_seconds, Math.random);
+    if (response.settles !== "nothing" || !isRepeatedInStep(attempt, wait, endsBy - Date.now()))
+      return { ...response, mayHaveActed, mayStillAct };
     await sleep(wait);
   }
 };
@@ -100,90 +81,94 @@ export const waitMs = (attempt: number, retryAfter: number, random: () => number
 
 /** Whether the step itself makes another attempt after this wait. Otherwise, the workflow waits. */
 export const isRepeatedInStep = (attempt: number, wait: number, leftMs: number): boolean =>
-  attempt < checkoutLimits.tries && wait <= checkoutLimits.longestWaitInStepMs && wait < leftMs;
+  attempt < checkoutLimits.tries && wait <= checkoutLimits.maxWaitInStepMs && wait < leftMs;
 
 /** The attempts of one call. The first 401 may mean that the secret has a new token, so it is read again. */
-const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<Outcome>) => {
+const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<CarrierResponse>) => {
   let renewed = false;
-  const tryWith = async (token: string | undefined): Promise<Outcome> => {
+  const tryWith = async (token: string | undefined): Promise<CarrierResponse> => {
     // Describing the file takes time.
     const described = env.carrierFunction() ? await call.described?.() : undefined;
     const timeoutMs = Math.min(callTimeoutMs(bytes), endsBy - Date.now());
     if (timeoutMs > 0) return tryOnce(call, described, token, AbortSignal.timeout(timeoutMs));
-    return { kind: "unavailable", reason: "its time was over before it was called", wait_seconds: 0, ...noDoubt };
+    return withoutResponse("unsent", "the deadline passed before the call was sent");
   };
   return async () => {
     const token = await carrierToken();
-    const result = await tryWith(token);
-    if (renewed || result.kind !== "refused" || result.status !== 401) return result;
+    const response = await tryWith(token);
+    if (renewed || response.status !== 401) return response;
     renewed = true;
     const newToken = await renewedCarrierToken(token);
-    return newToken === undefined ? result : tryWith(newToken);
+    return newToken === undefined ? response : tryWith(newToken);
   };
 };
 
 const tryOnce = async (
-  { method, path, idempotencyKey, alsoDone = [], body }: CarrierCall,
-  described: Described = { body: null, file: null },
+  { method, path, idempotencyKey, body }: CarrierCall,
+  described: AdapterContent = { body: null, file: null },
   token: string | undefined,
-  timeout: AbortSignal,
-): Promise<Outcome> => {
+  signal: AbortSignal,
+): Promise<CarrierResponse> => {
   const adapter = env.carrierFunction();
   const headers = {
     ...(idempotencyKey !== undefined && { "Idempotency-Key": idempotencyKey }),
     Accept: "application/json",
     ...(token && { Authorization: `Bearer ${token}` }),
   };
-  const call = adapter && { method, path, headers, ...described };
   const content = adapter ? undefined : body?.();
   try {
-    const kept = method === "GET" ? longestJson : keptCharacters;
-    if (call) return await interpret(await invokeAdapter(adapter, call, timeout), alsoDone, kept);
-    const response = await fetch(env.carrierUrl().replace(/\/$/, "") + path, {
-      method,
-      headers: { ...headers, ...content?.headers },
-      ...(content && { body: ReadableStream.from(content.chunks()), duplex: "half" }),
-      // The file and the token go to no other address. "manual" would keep a second copy of the body in memory.
-      redirect: "error",
-      signal: timeout,
-    });
-    return await interpret(response, alsoDone, kept);
+    if (adapter) return interpret(method, await invokeAdapter(adapter, { method, path, headers, ...described }, signal));
+    const url = new URL(env.carrierUrl().replace(/\/$/, "") + path);
+    const request = { method, headers: { ...headers, ...content?.headers }, body: content?.chunks(), signal };
+    return interpret(method, await sendRequest(url, { ...request, maxCharacters: (status) => maxCharacters(method, status) }));
   } catch (error) {
     // An error in the body (no file, another file, S3 unavailable) is not the carrier's.
     if (content?.failure()) throw content.failure();
-    if (isRedirect(error)) return refusal(null, "it redirects to another address");
-    const isOpen = error instanceof AdapterError ? error.mayHaveActed : !neverArrived(error);
-    const reason = error instanceof AdapterError ? error.message : reasonOf(error, timeout);
-    return { kind: "unavailable", reason, wait_seconds: 0, mayHaveActed: isOpen, mayBeInProgress: isOpen };
+    if (error instanceof NotInvoked) return withoutResponse(error.meaning, error.message);
+    return withoutResponse(wasNotSent(error) ? "unsent" : "unanswered", describeError(error, signal));
   }
+};
+
+const withoutResponse = (meaning: keyof typeof meanings, text: string): CarrierResponse => ({
+  ...outcomeOf(meaning),
+  status: null,
+  text,
+  reason: null,
+  json: undefined,
+  wait_seconds: 0,
+});
+
+const outcomeOf = (meaning: keyof typeof meanings) => {
+  const { acted, mayStillAct, settles } = meanings[meaning];
+  return { settles, mayHaveActed: acted !== "no", mayStillAct };
 };
 
 /** How much of a response a receipt stores, and of the carrier's text for the customer. */
 const keptCharacters = 500;
-const longestJson = 4_000_000;
+const maxJsonCharacters = 4_000_000;
+
+/** The body matters as JSON where it answers a question, or says why a call was refused. */
+const maxCharacters = (method: string, status: number) =>
+  method === "GET" || (status >= 400 && status < 500) ? maxJsonCharacters : keptCharacters;
 
 const CustomerText = z.object({ reason: z._default(z.string(), "") });
 
-/** Decides what a response means. 2xx and `alsoDone` are done, 408, 429 and 5xx are retried, all else is a refusal. */
-export const interpret = async (response: Response, alsoDone: readonly number[], kept: number): Promise<Outcome> => {
-  const { status, headers } = response;
-  const isRefusal = status >= 300 && status < 500 && status !== 408 && status !== 429;
-  const text = await beginningOf(response, isRefusal ? longestJson : kept);
-  const [answer, json] = [beginningIn(text), parseJson(text)];
-  if ((status >= 200 && status < 300) || alsoDone.includes(status)) return { kind: "done", status, answer, json };
-  if (isRefusal) {
-    const reason = z.safeParse(CustomerText, json).data?.reason ?? "";
-    return refusal(status, answer, beginningIn(reason.trim()) || null);
-  }
-  // 429 means that the call was not processed. Any other response leaves that open.
-  const mayHaveActed = status !== 429;
-  const wait_seconds = retryAfterSeconds(headers.get("retry-after"), new Date());
-  // 408, 502 and 504 are those of a proxy that the carrier has not answered.
-  const mayBeInProgress = mayHaveActed && status !== 500 && status !== 503;
-  return { kind: "unavailable", reason: `it responded with ${status}`, wait_seconds, mayHaveActed, mayBeInProgress };
+/** Decides what a response to this method means. */
+export const interpret = (method: string, { status, headers, text }: HttpResponse): CarrierResponse => {
+  const json = parseJson(text);
+  const customerText = z.safeParse(CustomerText, json).data?.reason.trim();
+  const reason = customerText ? beginningIn(customerText) : null;
+  return {
+    ...outcomeOf(meaningOf({ method, status, json, reason })),
+    status,
+    text: beginningIn(text),
+    reason,
+    json,
+    wait_seconds: retryAfterSeconds(headers["retry-after"], new Date()),
+  };
 };
 
-/** What is kept of a text. The cut may part the halves of a character, which the table refuses. */
+/** Slicing can split a surrogate pair, which DynamoDB rejects. */
 const beginningIn = (text: string) => text.slice(0, keptCharacters).toWellFormed();
 
 const parseJson = (text: string): unknown => {
@@ -195,22 +180,12 @@ const parseJson = (text: string): unknown => {
 };
 
 /** Parses `Retry-After`, which is a number of seconds or a date, and limits it. */
-export const retryAfterSeconds = (retryAfter: string | null, now: Date): number => {
-  if (retryAfter === null) return 0;
+export const retryAfterSeconds = (retryAfter: string | undefined, now: Date): number => {
+  if (retryAfter === undefined) return 0;
   const seconds = /^\d+$/.test(retryAfter.trim())
     ? Number(retryAfter)
     : Math.ceil((Date.parse(retryAfter) - now.getTime()) / 1000);
-  return Math.min(longestRetryAfterSeconds, Math.max(0, seconds || 0));
-};
-
-const beginningOf = async (response: Response, length: number): Promise<string> => {
-  let text = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > length) break;
-  }
-  return text.slice(0, length);
+  return Math.min(maxRetryAfterSeconds, Math.max(0, seconds || 0));
 };
 
 const errorCodes = (error: unknown): string[] => {
@@ -220,16 +195,12 @@ const errorCodes = (error: unknown): string[] => {
   return [...own, ...inner, ...errorCodes(error.cause)];
 };
 
-/** fetch in Node.js (undici) identifies a redirect by the message only, not by a code. */
-const isRedirect = (error: unknown) =>
-  error instanceof TypeError && error.cause instanceof Error && error.cause.message === "unexpected redirect";
-
-const noConnection = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
+const noConnection = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"];
 
 /** There was no connection, so the carrier cannot have processed the call. */
-const neverArrived = (error: unknown) => errorCodes(error).some((code) => noConnection.includes(code));
+const wasNotSent = (error: unknown) => errorCodes(error).some((code) => noConnection.includes(code));
 
-const reasonOf = (error: unknown, timeout: AbortSignal) => {
+const describeError = (error: unknown, timeout: AbortSignal) => {
   if (timeout.aborted) return "it did not respond in time";
   if (!(error instanceof Error)) throw error;
   return `the connection broke (${errorCodes(error)[0] ?? error.name})`;

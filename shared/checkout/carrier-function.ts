@@ -2,6 +2,7 @@ import { SignatureV4 } from "@smithy/signature-v4";
 import * as z from "zod/mini";
 import { env } from "../env.ts";
 import { dynamodb } from "../table/client.ts";
+import { type HttpResponse, sendRequest } from "./http-request.ts";
 
 /** A call to the carrier, as an adapter function gets it. README.md describes it. */
 export type AdapterCall = {
@@ -20,16 +21,16 @@ export type AdapterCall = {
 };
 
 /** The function could not be invoked, has failed, or has returned no response of the carrier. */
-export class AdapterError extends Error {
-  readonly mayHaveActed: boolean;
+export class NotInvoked extends Error {
+  readonly meaning: "unsent" | "throttled" | "unanswered";
 
-  constructor(message: string, mayHaveActed = true) {
+  constructor(message: string, meaning: NotInvoked["meaning"]) {
     super(message);
-    this.mayHaveActed = mayHaveActed;
+    this.meaning = meaning;
   }
 }
 
-const Answer = z.object({
+const Result = z.object({
   status: z.int().check(z.minimum(200), z.maximum(599)),
   headers: z.optional(z.record(z.string(), z.string())),
   body: z.optional(z.unknown()),
@@ -40,7 +41,7 @@ const Answer = z.object({
  * of DynamoDB's client: the client for Lambda would add 53 KB to the bundle of `submit`, this adds 4.5 KB.
  * Source: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
  */
-export const invokeAdapter = async (name: string, call: AdapterCall, signal: AbortSignal): Promise<Response> => {
+export const invokeAdapter = async (name: string, call: AdapterCall, signal: AbortSignal): Promise<HttpResponse> => {
   const { credentials, region, sha256 } = dynamodb().config;
   const path = `/2015-03-31/functions/${encodeURIComponent(name)}/invocations`;
   const url = new URL(path, env.lambdaEndpoint(await region()));
@@ -48,22 +49,25 @@ export const invokeAdapter = async (name: string, call: AdapterCall, signal: Abo
   const body = JSON.stringify(call);
   const request = { method: "POST", protocol, hostname, path, query: {}, headers: { host }, body };
   const signer = new SignatureV4({ service: "lambda", region, credentials, sha256 });
-  const { host: _, ...headers } = (await signer.sign(request)).headers;
-  const response = await fetch(url, { method: "POST", headers, body, redirect: "error", signal });
-  if (response.ok) return carrierResponse(response);
-  await response.body?.cancel();
-  if (response.status === 429) return new Response(null, { status: 429 });
+  const { headers } = await signer.sign(request);
+  const response = await sendRequest(url, { method: "POST", headers, body, signal, maxCharacters: () => maxResult });
+  const { status, text } = response;
+  if (status >= 200 && status < 300) return carrierResponse(text);
   // Not the carrier's 404 or 409: a function that does not exist has withdrawn nothing.
-  const error = response.headers.get("x-amzn-errortype")?.split(":")[0] ?? response.status;
-  throw new AdapterError(`its function could not be invoked: ${error}`, response.status >= 500);
+  const error = response.headers["x-amzn-errortype"]?.split(":")[0] ?? status;
+  const meaning = status === 429 ? "throttled" : status >= 500 ? "unanswered" : "unsent";
+  throw new NotInvoked(`its function could not be invoked: ${error}`, meaning);
 };
 
-const carrierResponse = async (response: Response): Promise<Response> => {
-  const text = await response.text();
+/** The longest result of a function. */
+const maxResult = 6_291_556;
+
+const carrierResponse = (text: string): HttpResponse => {
   // The result of a function that failed is a description of the error, which has no status.
-  const answer = z.safeParse(Answer, JSON.parse(text || "null")).data;
-  if (!answer) throw new AdapterError("its function failed or returned no status, and its log says why");
-  const { status, headers = {}, body = "" } = answer;
-  const isEmpty = [204, 205, 304].includes(status);
-  return new Response(isEmpty ? null : typeof body === "string" ? body : JSON.stringify(body), { status, headers });
+  const { data } = z.safeParse(Result, JSON.parse(text || "null"));
+  if (!data) throw new NotInvoked("its function failed or returned no status, and its log says why", "unanswered");
+  const { status, headers = {}, body = "" } = data;
+  const names = Object.keys(headers);
+  const lowerCase = Object.fromEntries(names.map((name) => [name.toLowerCase(), headers[name]]));
+  return { status, headers: lowerCase, text: typeof body === "string" ? body : JSON.stringify(body) };
 };

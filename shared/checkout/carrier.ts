@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import type { SignedFile } from "../attachments/files.ts";
-import { callCarrier, describeRefusal, type Outcome } from "./carrier-client.ts";
+import { type CarrierResponse, callCarrier, describeFailure, describeRefusal } from "./carrier-client.ts";
 import { FileError, type FilePart, filePartBody } from "./carrier-form.ts";
 import type { Receipt } from "./checkout-schema.ts";
 import { lateMs } from "./limits.ts";
@@ -15,7 +15,7 @@ type ForwardedAttachment = { readonly order: string; readonly request: string; r
 export const putUpstream = (
   { order, request, receipt }: ForwardedAttachment,
   file: Pick<FilePart, "contentType" | "open"> & { readonly sign: () => Promise<SignedFile | undefined> },
-): Promise<Outcome> => {
+): Promise<CarrierResponse> => {
   const { attachment, version, withdrawals, bytes, sha256, sent, in_flight_until } = receipt;
   const metadata = { id: attachment, request_id: request, ...sent, content_type: file.contentType, bytes, sha256 };
   return callCarrier({
@@ -38,42 +38,35 @@ export const putUpstream = (
 };
 
 /** Withdraws an attachment from a request. One that the carrier does not have counts as withdrawn. */
-export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachment): Promise<Outcome> => {
+export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachment): Promise<CarrierResponse> => {
   const { attachment, attempts } = receipt;
   return callCarrier({
     method: "DELETE",
     path: attachmentPath(order, request, attachment),
     // An attachment that was forwarded again must be withdrawn again.
     idempotencyKey: `withdraw-${request}-${attachment}-${attempts}`,
-    alsoDone: [404, 410],
   });
 };
 
-export type CartState =
-  /** Whether the cart is checked out; null if the carrier cannot say. */
-  | { readonly kind: "said"; readonly checkedOut: boolean | null }
-  | { readonly kind: "unavailable"; readonly reason: string; readonly wait_seconds: number };
+/** What the carrier says of a cart; `later` if it has not said it usably, with the reason. */
+export type CartAnswer =
+  | { readonly cart: "checked out" | "open" | "cannot say" }
+  | { readonly cart: "later"; readonly failure: string; readonly wait_seconds: number };
 
-/** Asks whether the cart is checked out. A refusal means that the carrier cannot say; any other answer may be a proxy's. */
-export const askUpstream = async (order: string): Promise<CartState> => {
-  const outcome = await callCarrier({ method: "GET", path: `/carts/${order}`, alsoDone: [501] });
-  if (outcome.kind === "unavailable") return outcome;
-  const { status, answer } = outcome;
-  if (status !== null && status >= 400) return { kind: "said", checkedOut: null };
-  const { data } = z.safeParse(CartDocument, outcome.kind === "done" ? outcome.json : undefined);
-  if (data) return { kind: "said", checkedOut: data.checked_out };
-  const reason = status === null ? answer : `it responded with ${describeRefusal(outcome)}`;
-  return { kind: "unavailable", reason, wait_seconds: 0 };
+/** Asks whether the cart is checked out. A 4xx and 501 mean that the carrier cannot say. */
+export const askUpstream = async (order: string): Promise<CartAnswer> => {
+  const response = await callCarrier({ method: "GET", path: `/carts/${order}` });
+  const { settles, json, wait_seconds } = response;
+  if (["refused", "denied", "conflict"].includes(settles)) return { cart: "cannot say" };
+  const { data } = z.safeParse(CartDocument, settles === "done" ? json : undefined);
+  if (data) return { cart: data.checked_out ? "checked out" : "open" };
+  const failure =
+    settles === "done" ? `its response has no boolean checked_out (${describeRefusal(response)})` : describeFailure(response);
+  return { cart: "later", failure, wait_seconds };
 };
 
 const CartDocument = z.object({ checked_out: z.boolean() });
 
-/** Checks the cart out. 409 means that it is checked out already. `endsBy` is when every attempt must have ended, in milliseconds. */
-export const checkOutUpstream = (order: string, endsBy: number): Promise<Outcome> =>
-  callCarrier({
-    method: "POST",
-    path: `/carts/${order}/checkout`,
-    idempotencyKey: `checkout-${order}`,
-    alsoDone: [409],
-    endsBy,
-  });
+/** Checks the cart out. `endsBy` is when every attempt must have ended, in milliseconds. */
+export const checkOutUpstream = (order: string, endsBy: number): Promise<CarrierResponse> =>
+  callCarrier({ method: "POST", path: `/carts/${order}/checkout`, idempotencyKey: `checkout-${order}`, endsBy });

@@ -7,40 +7,40 @@ import { keys } from "../table/keys.ts";
 import { get, parseItem, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { Order } from "../tenants/tenant-schema.ts";
-import { CheckoutRun, type RunRef, type Seal, Sealed } from "./checkout-schema.ts";
-import { checkoutLimits } from "./limits.ts";
+import { CheckoutRun, type FailureKind, firstState, type RunRef, type StepResult } from "./checkout-schema.ts";
+import { isExecuting } from "./execution.ts";
+import { checkoutLimits, graceMs } from "./limits.ts";
 
 export const readRun = (orderId: string): Promise<CheckoutRun | undefined> =>
   readItem(CheckoutRun, keys.checkout(orderId));
 
-export type Start =
-  | { readonly next: "PAGINATE"; readonly wait_seconds: number }
-  | { readonly next: "SUBMIT" }
-  | { readonly next: "END" }
-  | { readonly next: "ALREADY_RUNNING" | "FAIL"; readonly reason: string };
-
 /**
- * Locks the order until the run ends, and returns where the run starts. Safe to repeat, also after the run
- * has ended. Takes over the lock of a crashed run, and then waits until calls that it may have left in flight have ended.
+ * Locks the order until the run ends, and returns where the run starts. Safe to repeat, also after the run has ended. Takes over the
+ * lock of a run whose execution has ended without a result, and then waits until calls that it may have left in flight have ended.
  */
-export const startRun = async (ref: RunRef, now: Date): Promise<Start> => {
+export const beginRun = async (ref: RunRef, now: Date): Promise<StepResult> => {
   const { order_id, run } = ref;
-  if (order_id === noId) return { next: "FAIL", reason: "The order_id is not a ULID." };
+  const state = firstState(order_id);
+  if (order_id === noId) return { ...state, next: "FAIL", reason: "The order_id is not a ULID." };
   for (let attempt = 1; ; attempt += 1) {
     // The run first: what checks the order out changes the run, too, so the lock then fails.
     const last = await readRun(order_id);
-    const orderItem = await get(keys.order(order_id));
-    if (!orderItem) return { next: "FAIL", reason: `There is no order ${order_id}.` };
-    if (parseItem(Order, orderItem).state === "CHECKED_OUT") return { next: "END" };
+    const order = await readItem(Order, keys.order(order_id));
+    if (!order) return { ...state, next: "FAIL", reason: `There is no order ${order_id}.` };
+    if (order.state === "CHECKED_OUT") return { ...state, next: "DONE" };
     if (last && isActive(last, now)) {
-      if (last.run === run) return firstStep(last, now);
-      return { next: "ALREADY_RUNNING", reason: `The run ${last.run} is checking this order out.` };
+      if (last.run === run) return { ...state, ...firstStep(last, now) };
+      // The event of an execution's end can be lost, so nobody else may have noticed.
+      if (await isExecuting(last))
+        return { ...state, next: "ALREADY_RUNNING", reason: `The run ${last.run} is checking this order out.` };
+      await markCrashed(order_id, last, now);
+    } else {
+      if (last && [last.run, ...last.earlier_runs].includes(run))
+        return { ...state, next: "FAIL", reason: `The run ${run} has ended.` };
+      const locked = await lock(ref, last, now);
+      if (locked) return { ...state, ...firstStep(locked, now) };
     }
-    if (last && [last.run, ...last.earlier_runs].includes(run))
-      return { next: "FAIL", reason: `The run ${run} has ended.` };
-    const locked = await lock(ref, last, parseItem(Sealed, orderItem).seal, now);
-    if (locked) return firstStep(locked, now);
-    await backOff(attempt, new Error("Another run was faster each time."));
+    await backOff(attempt, new Error("The last run has changed each time."));
   }
 };
 
@@ -50,57 +50,55 @@ export const isOpen = ({ status }: Pick<CheckoutRun, "status">): boolean =>
 
 /** Whether a run may still be in progress. */
 export const isActive = (run: Pick<CheckoutRun, "status" | "started_at">, now: Date): boolean =>
-  isOpen(run) && now.getTime() - Date.parse(run.started_at) < checkoutLimits.longestRunMs;
+  isOpen(run) && now.getTime() - Date.parse(run.started_at) < checkoutLimits.maxRunMs;
 
-/** After an upstream checkout with an unknown outcome, the carrier is asked first: it may have completed it. */
-const firstStep = ({ outcome_unknown, calls_end_by }: CheckoutRun, now: Date): Start =>
-  outcome_unknown
-    ? { next: "SUBMIT" }
-    : { next: "PAGINATE", wait_seconds: Math.max(0, Math.ceil((Date.parse(calls_end_by) - now.getTime()) / 1000)) };
+/** After a checkout of the cart with an unknown outcome, the carrier is asked first: it may have done it. */
+const firstStep = ({ outcome_unknown, calls_end_by }: CheckoutRun, now: Date) => {
+  if (outcome_unknown) return { next: "SUBMIT" } as const;
+  const wait_seconds = secondsUntil(calls_end_by, now);
+  return wait_seconds > 0 ? ({ next: "WAIT_TO_FORWARD", wait_seconds } as const) : ({ next: "FORWARD" } as const);
+};
+
+export const secondsUntil = (time: string, now: Date): number =>
+  Math.max(0, Math.ceil((Date.parse(time) - now.getTime()) / 1000));
+
+/** Until when the next run waits for calls that a run has left, in ISO 8601. */
+export const callsEndBy = (last: CheckoutRun | undefined, now: Date): string => {
+  const endedProperly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
+  const end = new Date(now.getTime() + (endedProperly ? 0 : graceMs())).toISOString();
+  return last && last.calls_end_by > end ? last.calls_end_by : end;
+};
 
 /** Returns the new lock, or undefined if another run was faster. */
-const lock = async (
-  { order_id, run }: RunRef,
-  last: CheckoutRun | undefined,
-  seal: Seal | undefined,
-  now: Date,
-): Promise<CheckoutRun | undefined> => {
+const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, now: Date) => {
   // An operator may settle it meanwhile.
-  const outcome_unknown = last?.outcome_unknown ?? false;
-  const endedProperly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
-  const callsEndBy = new Date(now.getTime() + (endedProperly ? 0 : checkoutLimits.graceSeconds * 1000)).toISOString();
+  const { outcome_unknown = false, checked_out = false } = last ?? {};
   const locked: CheckoutRun = {
     run,
     attempt: (last?.attempt ?? 0) + 1,
     earlier_runs: last ? [last.run, ...last.earlier_runs].slice(0, checkoutLimits.earlierRuns) : [],
     status: "RUNNING",
     started_at: now.toISOString(),
-    calls_end_by: last && last.calls_end_by > callsEndBy ? last.calls_end_by : callsEndBy,
+    calls_end_by: callsEndBy(last, now),
     ended_at: null,
     reason: null,
+    failure: null,
     outcome_unknown,
+    sealed: false,
+    checked_out,
     consecutive_waits: 0,
     last_answer: null,
     next_try_at: null,
   };
-  const when = last ? { equals: { run: last.run, status: last.status, outcome_unknown } } : { exists: false };
+  const unchanged = last && { run: last.run, status: last.status, outcome_unknown, checked_out };
+  const when = unchanged ? { equals: unchanged } : { exists: false };
   // A run that is too old to be in progress has ended without anybody noticing.
   const event =
     last && isOpen(last)
-      ? await recordEnd(
-          "order.checkout_failed",
-          { order_id, run: last.run },
-          withSentence(last.reason, withoutResult),
-          now,
-        )
+      ? await recordEnd("order.checkout_failed", { order_id, run: last.run }, crashOf(last), now)
       : undefined;
-  // A crashed run may have left the order's seal. The carrier has what it stands for only until the new run changes something.
-  const isStale = seal !== undefined && !locked.outcome_unknown;
-  const order = isStale
-    ? ({ update: keys.order(order_id), remove: ["seal"], when: { equals: { seal } } } as const)
-    : undefined;
   const open: Write = { put: { ...keys.openCheckout(order_id), id: order_id } };
-  const failed = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, order, open, event });
+  const failed = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, open, event });
   return failed.size === 0 ? locked : undefined;
 };
 
@@ -136,28 +134,65 @@ export const recordEnd = async (
 /** The reason of a run that has crashed. */
 export const withoutResult = "The run stopped without reporting a result.";
 
-/** What a run says that ends with an unknown outcome. */
-export const doubt = "Whether the cart is checked out is not known: the next run asks that first.";
-
 /** A reason, if there is one, as a sentence before another. */
 export const withSentence = (reason: string | null, sentence: string): string =>
   reason === null ? sentence : `${reason.replace(/[^.!?]$/, "$&.")} ${sentence}`;
 
-/** A run that forwards. One whose checkout of the cart was announced is beyond what a late copy of those steps finds out. */
+/** A run's reason, with what ends its doubt if it leaves one. */
+const withDoubt = (reason: string, { outcome_unknown, checked_out, calls_end_by }: CheckoutRun): string => {
+  if (!outcome_unknown) return reason;
+  if (checked_out) return withSentence(reason, "The carrier has checked the cart out. The next run completes the order.");
+  const next = `It is unknown whether the cart is checked out. The next run asks the carrier first, after ${calls_end_by}.`;
+  return withSentence(reason, next);
+};
+
+const crashOf = (run: CheckoutRun) => withDoubt(withSentence(run.reason, withoutResult), run);
+
+/** A run that forwards. One that has requested the checkout of the cart is beyond what late copies of that step find out. */
 export const forwarding = { status: "RUNNING", outcome_unknown: false } as const;
 
 /** Makes a run that forwards fail. Its other steps then stop. Only the first reason is stored. */
-export const stopRun = async (ref: RunRef, reason: string, set: Partial<CheckoutRun> = {}): Promise<void> => {
-  await updateRun(ref, { ...set, status: "STOPPING", reason, next_try_at: null }, forwarding);
+export const stopRun = async (ref: RunRef, failure: FailureKind, reason: string, set: Partial<CheckoutRun> = {}) => {
+  await updateRun(ref, { ...set, status: "STOPPING", reason, failure, next_try_at: null }, forwarding);
 };
 
 /** Releases the lock of a run whose execution has ended without a result. Call it only if that is certain. */
 export const markCrashed = async (order_id: string, last: CheckoutRun, now: Date): Promise<boolean> => {
-  const { run, status, outcome_unknown } = last;
+  const { run, status, outcome_unknown, checked_out } = last;
   const ref = { order_id, run };
-  const crash = withSentence(last.reason, withoutResult);
-  const reason = outcome_unknown ? withSentence(crash, doubt) : crash;
+  const reason = crashOf(last);
   const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason } as const;
   const event = await recordEnd("order.checkout_failed", ref, reason, now);
-  return updateRun(ref, crashed, { status }, event);
+  return updateRun(ref, crashed, { status, outcome_unknown, checked_out }, event);
 };
+
+/** How a failed run ends, for the log and for whoever may only start executions. */
+export type Failure = RunRef & { readonly kind: FailureKind; readonly cause: string };
+
+const causes: Readonly<Record<FailureKind, string>> = {
+  refused: "The carrier or the malware scan has refused an attachment or the cart: see the order.",
+  fault: "The checkout could not be completed: see the order.",
+};
+
+/**
+ * Ends a failed run: records the reason and releases the lock. A seal stays, since its run does not know whether the carrier has
+ * checked the cart out with exactly the files that were sealed.
+ */
+export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Promise<Failure> => {
+  for (let attempt = 1; ; attempt += 1) {
+    const last = await readRun(ref.order_id);
+    // It has never begun, or another has begun since.
+    if (last?.run !== ref.run) return { ...ref, kind: "fault", cause: defaultReason };
+    const kind = last.failure ?? "fault";
+    const failure = { ...ref, kind, cause: causes[kind] };
+    if (!isOpen(last)) return failure;
+    const { status, outcome_unknown, checked_out } = last;
+    const reason = withDoubt(last.reason ?? defaultReason, last);
+    const failed = { status: "FAILED", reason, failure: kind, ended_at: now.toISOString(), ...nothingToRetry } as const;
+    const event = await recordEnd("order.checkout_failed", ref, reason, now);
+    if (await updateRun(ref, failed, { status, outcome_unknown, checked_out }, event)) return failure;
+    await backOff(attempt, new Error("The run has changed each time."));
+  }
+};
+
+export const nothingToRetry = { last_answer: null, next_try_at: null };

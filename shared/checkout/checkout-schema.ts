@@ -1,8 +1,9 @@
 import * as z from "zod/mini";
 import { CarrierReceipt } from "../attachments/attachment-schema.ts";
-import { noId, parseUlid, Ulid } from "../schema/fields.ts";
+import { noId, parseUlid } from "../schema/fields.ts";
+import { checkoutLimits } from "./limits.ts";
 
-/** The checkout of an order as it is stored, and as the workflow's steps hand it to each other. */
+/** The checkout of an order as it is stored, and as the workflow's steps pass it on. */
 
 /** What is known about an unavailable carrier. */
 const retryShape = {
@@ -11,6 +12,10 @@ const retryShape = {
   /** When the carrier is called again, or null if no call is planned. */
   next_try_at: z.nullable(z.string()),
 };
+
+/** Why a run failed: the carrier or the malware scan refused something, or anything else, which operators look into. */
+export const FailureKind = z.enum(["refused", "fault"]);
+export type FailureKind = z.infer<typeof FailureKind>;
 
 /** The latest run of an order's checkout. While it is RUNNING or STOPPING, no other run can start. */
 export const CheckoutRun = z.object({
@@ -26,8 +31,13 @@ export const CheckoutRun = z.object({
   calls_end_by: z.string(),
   ended_at: z.nullable(z.string()),
   reason: z.nullable(z.string()),
-  /** The upstream checkout was requested, by this run or an earlier one, and its outcome is unknown. */
+  failure: z.nullable(FailureKind),
+  /** This run or an earlier one has requested the checkout of the cart, and it is unknown whether the carrier has done it. */
   outcome_unknown: z.boolean(),
+  /** This run has sealed the order, for the checkout of the cart. */
+  sealed: z.boolean(),
+  /** The carrier has responded that it has checked the cart out. From then on, nothing else can be true. */
+  checked_out: z.boolean(),
   /** How often in a row the run has waited for the carrier. */
   consecutive_waits: z.number(),
   ...retryShape,
@@ -46,8 +56,8 @@ export const Receipt = z.object({
   /** How many forwarding calls were announced. Each replaces the previous one. 0: the file has only waited for its scan. */
   attempts: z.number(),
   /** How often it was withdrawn. What comes back after that needs another idempotency key. */
-  withdrawals: z._default(z.number(), 0),
-  /** Until this time, the carrier may process a call that forwards it; null if it has responded to every such call. */
+  withdrawals: z.number(),
+  /** Until this time, the carrier may process a call for it; null if it has responded to every such call. */
   in_flight_until: z.nullable(z.string()),
   /** The carrier's last decision: its status and the beginning of its body. */
   status: z.nullable(z.number()),
@@ -56,22 +66,14 @@ export const Receipt = z.object({
 });
 export type Receipt = z.infer<typeof Receipt>;
 
-/** On an order or a request: the version of its attachments that the carrier has in full, and the run that sealed it. */
-export const Seal = z.object({
-  run: z.string(),
-  version: z.number(),
-  at: z.string(),
-  /** How many passes the run had left. A copy of a step that has more is older than the seal. Seals of version 1.0 have none. */
-  passes_left: z.optional(z.number()),
-});
-export type Seal = z.infer<typeof Seal>;
+/**
+ * On an order, while its run requests the checkout of the cart, while the outcome is unknown, and after success: the version of the
+ * order that the carrier has in full. Written and lifted only in transactions with the run.
+ */
+export const Seal = z.object({ run: z.string(), version: z.number(), at: z.string() });
 
-/** An order or a request, as far as its seal is concerned. */
+/** An order, as far as its seal is concerned. */
 export const Sealed = z.object({ seal: z.optional(Seal) });
-
-/** Whether a request was sealed by the same run after the step began that has this page: the step is a copy that runs on. */
-export const isSealedSince = (seal: Seal | undefined, { run, passes_left }: Pick<RequestPage, "run" | "passes_left">) =>
-  seal?.run === run && (seal.passes_left ?? passes_left) < passes_left;
 
 /** The id of an order as another system sends it, in either case. Anything but a ULID becomes an id that no order has. */
 export const OrderId = z.pipe(
@@ -79,21 +81,36 @@ export const OrderId = z.pipe(
   z.transform((sent) => parseUlid(String(sent)) ?? noId),
 );
 
-/**
- * The properties that every state of the workflow has. An execution can last a week, so functions get states that earlier
- * versions wrote, and executions of earlier definitions read theirs: see test/shared/checkout/state.test.ts.
- */
-export const RunRef = z.object({ order_id: OrderId, run: z.string() });
-export type RunRef = z.infer<typeof RunRef>;
+export type RunRef = { readonly order_id: string; readonly run: string };
 
-/** Some of an order's requests: those after the id `after`, up to the id `through`. */
-export const RequestPage = z.object({
-  ...RunRef.shape,
-  after: z.nullable(Ulid),
-  through: Ulid,
-  /** How often the page may still be processed before the run fails. */
+/** What a step receives: the name of its execution, which is the run's, and the state that the step before it returned. */
+export const StepInput = z.object({ run: z.string(), state: z.unknown() });
+
+/**
+ * The state of the workflow between its steps. An execution can last a week, so functions get states that earlier versions wrote: see
+ * test/shared/checkout/state.test.ts.
+ */
+export const State = z.object({
+  order_id: OrderId,
+  /** How often the order may still be forwarded before the run fails. */
   passes_left: z.number(),
-  /** How often in a row the carrier was unavailable. */
+  /** How often in a row the carrier was unavailable to the step that is waiting. */
   consecutive_waits: z.number(),
+  /** The order's version that the carrier has in full; null before all of it was forwarded. */
+  version: z.nullable(z.number()),
 });
-export type RequestPage = z.infer<typeof RequestPage>;
+export type State = z.infer<typeof State>;
+
+/** What a step returns: the state, and what follows. The workflow goes there from its state `Next`. */
+export type StepResult = State & {
+  readonly next: "FORWARD" | "WAIT_TO_FORWARD" | "SUBMIT" | "WAIT_TO_SUBMIT" | "DONE" | "ALREADY_RUNNING" | "FAIL";
+  readonly wait_seconds?: number;
+  readonly reason?: string | null;
+};
+
+export const firstState = (order_id: string): State => ({
+  order_id,
+  passes_left: checkoutLimits.passes,
+  consecutive_waits: 0,
+  version: null,
+});

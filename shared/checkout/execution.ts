@@ -1,7 +1,34 @@
-import { DescribeExecutionCommand, SFNClient } from "@aws-sdk/client-sfn";
+import { DescribeExecutionCommand, ExecutionDoesNotExist, SFNClient } from "@aws-sdk/client-sfn";
 import * as z from "zod/mini";
 import { clientSettings } from "../deadline.ts";
-import { OrderId } from "./checkout-schema.ts";
+import { env } from "../env.ts";
+import { type CheckoutRun, OrderId } from "./checkout-schema.ts";
+import { checkoutLimits } from "./limits.ts";
+
+/** An execution of the workflow, or undefined if Step Functions does not know it (yet). */
+export const describeExecution = async (executionArn: string) => {
+  try {
+    return await new SFNClient(clientSettings(5_000)).send(new DescribeExecutionCommand({ executionArn }));
+  } catch (error) {
+    if (error instanceof ExecutionDoesNotExist) return undefined;
+    throw error;
+  }
+};
+
+export const executionArnOf = (run: string): string =>
+  `${env.stateMachineArn().replace(":stateMachine:", ":execution:")}:${run}`;
+
+/**
+ * Whether the execution of a run is in progress. One that is not known has ended long ago, or with its local stack. But the look-up is
+ * eventually consistent, so in its first minute, it counts as in progress.
+ * Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
+ */
+export const isExecuting = async ({ run, started_at }: Pick<CheckoutRun, "run" | "started_at">): Promise<boolean> => {
+  const execution = await describeExecution(executionArnOf(run));
+  return execution
+    ? execution.status === "RUNNING"
+    : Date.now() - Date.parse(started_at) < checkoutLimits.unknownExecutionMs;
+};
 
 export const EndedExecution = z.object({
   executionArn: z.string(),
@@ -16,7 +43,5 @@ const Input = z.object({ order_id: OrderId });
  * Returns the order of an execution, if its input names one. EventBridge leaves a large input out of its event.
  * Source: https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
  */
-export const orderOf = async ({ input, executionArn }: z.infer<typeof EndedExecution>): Promise<string | undefined> => {
-  const describe = () => new SFNClient(clientSettings(5_000)).send(new DescribeExecutionCommand({ executionArn }));
-  return z.safeParse(Input, JSON.parse(input ?? (await describe()).input ?? "{}")).data?.order_id;
-};
+export const orderOf = async ({ input, executionArn }: z.infer<typeof EndedExecution>): Promise<string | undefined> =>
+  z.safeParse(Input, JSON.parse(input ?? (await describeExecution(executionArn))?.input ?? "{}")).data?.order_id;

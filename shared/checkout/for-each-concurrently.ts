@@ -4,15 +4,16 @@
  */
 export const forEachConcurrently = async <T>(
   concurrency: number,
-  items: Iterable<T>,
+  items: Iterable<T> | AsyncIterable<T>,
   work: (item: T) => Promise<void>,
 ): Promise<void> => {
-  const queue = items[Symbol.iterator]();
-  const errors: unknown[] = [];
+  // One queue for all workers. It ends as soon as one of them throws.
+  const queue = (async function* () {
+    yield* items;
+  })();
   const worker = async () => {
-    for (let next = queue.next(); !next.done && errors.length === 0; next = queue.next())
-      await work(next.value).catch((error: unknown) => errors.push(error));
+    for await (const item of queue) await work(item);
   };
-  await Promise.all(Array.from({ length: concurrency }, worker));
-  if (errors.length > 0) throw errors[0];
+  const ends = await Promise.allSettled(Array.from({ length: concurrency }, worker));
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
 };

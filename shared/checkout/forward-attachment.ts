@@ -5,12 +5,12 @@ import { openFile, scanResultOf, signedGet } from "../attachments/files.ts";
 import { env } from "../env.ts";
 import { ApiError, isUnavailable } from "../errors.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
-import { get, getMany, parseItem } from "../table/read.ts";
+import { get, getMany } from "../table/read.ts";
 import { putUpstream, withdrawUpstream } from "./carrier.ts";
-import { describeRefusal, type Outcome } from "./carrier-client.ts";
+import { type CarrierResponse, describeFailure, describeRefusal } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
 import { stopRun } from "./checkout-run.ts";
-import { CheckoutRun, isSealedSince, type Receipt, Sealed } from "./checkout-schema.ts";
+import { CheckoutRun, type Receipt } from "./checkout-schema.ts";
 import type { Plan } from "./plan.ts";
 import {
   type AnnouncedCall,
@@ -18,14 +18,14 @@ import {
   completeReceipt,
   isInFlight,
   replaceReceipt,
+  restoreReceipt,
   secondsInFlight,
   type Target,
-  withdrawAnnouncement,
 } from "./receipts.ts";
 import { forwardStep } from "./steps.ts";
 
-/** The result for one attachment: done, to be repeated later, or a reason to stop the run. */
-export type CallResult =
+/** What has become of one attachment: done, to be repeated later, or a reason to stop the run. */
+export type Done =
   | { readonly kind: "done" }
   | {
       readonly kind: "wait";
@@ -42,7 +42,7 @@ export type CallResult =
  * that the attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment.
  * An announcement that replaces a receipt is checked before, too: if this process ended, what the receipt said would be lost.
  */
-export const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<CallResult> => {
+export const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<Done> => {
   const { request } = target;
   const { attachment, receipt } = planned;
   const announced = announcement(planned, new Date());
@@ -58,12 +58,12 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   scan.catch(() => undefined);
   const tooLate = await resultIfOutdated(target, announced);
   if (!tooLate) return sendFile(call, parent, attachment, scan);
-  await withdrawAnnouncement(call);
+  await restoreReceipt(call);
   return tooLate;
 };
 
 /** Why a call is not made: its run has ended or gone on, or the attachment has changed. Undefined if it is to be made. */
-const resultIfOutdated = async (target: Target, announced: Receipt): Promise<CallResult | undefined> => {
+const resultIfOutdated = async (target: Target, announced: Receipt): Promise<Done | undefined> => {
   const { isForwarding, version } = await readBeforeCall(target, announced);
   if (!isForwarding) return { kind: "stop" };
   return version === announced.version ? undefined : { kind: "done" };
@@ -76,17 +76,14 @@ const parentOf = ({ ref, request }: Target, { of }: Pick<Receipt, "of">): Parent
 
 /**
  * Reads what a call depends on, just before it: this may be a copy of a step, with a plan that is minutes old. Its run may have
- * gone on, and sealed the request since. The version is undefined if the attachment was deleted.
+ * gone on, and requested the checkout of the cart since. The version is undefined if the attachment was deleted.
  */
 const readBeforeCall = async (target: Target, receipt: Receipt) => {
   const { order_id, run } = target.ref;
   const attachmentKey = keys.attachment(parentOf(target, receipt), receipt.attachment);
-  const read = [keys.checkout(order_id), keys.request(target.request), attachmentKey];
-  const [runItem, request, attachment] = await getMany(read);
+  const [runItem, attachment] = await getMany([keys.checkout(order_id), attachmentKey]);
   const { data } = z.safeParse(CheckoutRun, runItem);
-  const { seal } = parseItem(Sealed, request);
-  const isRunning = data?.run === run && data.status === "RUNNING";
-  const isForwarding = isRunning && !data.outcome_unknown && !isSealedSince(seal, target.ref);
+  const isForwarding = data?.run === run && data.status === "RUNNING" && !data.outcome_unknown;
   return { isForwarding, version: attachment?.version };
 };
 
@@ -108,27 +105,27 @@ const sendFile = async (
   parent: ParentRef,
   attachment: Attachment,
   scan: Promise<string | null | undefined>,
-): Promise<CallResult> => {
+): Promise<Done> => {
   const { target, announced } = call;
   const { id, content_type: contentType } = attachment;
   const key = fileKey(parent, id);
   const file = { contentType, open: () => openFile(key), sign: () => signedGet(key, forwardStep.timeoutSeconds) };
-  let outcome: Outcome;
+  let response: CarrierResponse;
   try {
     const found = await scan;
     if (found === undefined) throw new FileError("its file is gone from storage", true);
     if (found !== clean) return recordScan(call, attachment, found);
-    outcome = await putUpstream({ order: target.ref.order_id, request: target.request, receipt: announced }, file);
+    response = await putUpstream({ order: target.ref.order_id, request: target.request, receipt: announced }, file);
   } catch (error) {
     return recordFileError(call, parent, error);
   }
-  return recordOutcome(call, outcome, "forwarded");
+  return recordResponse(call, response, "forwarded");
 };
 
 const clean = "NO_THREATS_FOUND";
 
 /** A file that is not scanned yet waits. Any other result is a refusal, in words for the customer where they can mend it. */
-const recordScan = async (call: AnnouncedCall, attachment: Attachment, found: string | null): Promise<CallResult> => {
+const recordScan = async (call: AnnouncedCall, attachment: Attachment, found: string | null): Promise<Done> => {
   const { target, before, announced } = call;
   const what = subject(target.request, announced);
   // GuardDuty calls FAILED an error of its own.
@@ -139,7 +136,7 @@ const recordScan = async (call: AnnouncedCall, attachment: Attachment, found: st
   }
   const refused = { answer: `malware scan: ${found}`, reason: customerReason(found, attachment), isOver: true };
   if (!(await completeReceipt(call, { ...refused, state: "refused" }))) return leaveToOther(target, announced);
-  await stopRun(target.ref, `${what} was refused by the malware scan, not forwarded: ${found}`);
+  await stopRun(target.ref, "refused", `${what} was refused by the malware scan, not forwarded: ${found}`);
   return { kind: "stop" };
 };
 
@@ -149,7 +146,7 @@ const customerReason = (found: string, { encrypted }: Attachment) => {
 };
 
 /** Records that a file could not be read, after attempts that the carrier may still process. Throws any other error. */
-const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: unknown): Promise<CallResult> => {
+const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: unknown): Promise<Done> => {
   const { target, announced } = call;
   const cannot = `The attachment ${announced.attachment} cannot be forwarded under the request ${target.request}`;
   if (isTemporary(error)) {
@@ -161,7 +158,7 @@ const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: un
   // A delete removes the metadata before the file. If the metadata still exist, the file is lost.
   if (error.gone && !(await get(keys.attachment(parent, announced.attachment)))) return { kind: "done" };
   if (!recorded) return leaveToOther(target, announced);
-  await stopRun(target.ref, `${cannot}: ${error.message}.`);
+  await stopRun(target.ref, "fault", `${cannot}: ${error.message}.`);
   return { kind: "stop" };
 };
 
@@ -169,40 +166,46 @@ const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: un
 const isTemporary = (error: unknown) => (error instanceof ApiError && error.status === 503) || isUnavailable(error);
 
 /** Withdraws a deleted attachment that was forwarded, or may have been. */
-export const withdrawOne = async (target: Target, receipt: Receipt): Promise<CallResult> => {
+export const withdrawOne = async (target: Target, receipt: Receipt): Promise<Done> => {
   const { ref, request } = target;
   if (isInFlight(receipt)) return waitForCall(receipt, `${subject(request, receipt)} cannot be withdrawn yet`);
   const { isForwarding, version } = await readBeforeCall(target, receipt);
   if (!isForwarding) return { kind: "stop" };
   // It was added after this step read the list.
   if (version !== undefined) return { kind: "done" };
-  const outcome = await withdrawUpstream({ order: ref.order_id, request, receipt });
-  return recordOutcome({ target, before: receipt, announced: receipt }, outcome, "withdrawn");
+  const response = await withdrawUpstream({ order: ref.order_id, request, receipt });
+  return recordResponse({ target, before: receipt, announced: receipt }, response, "withdrawn");
 };
 
-const recordOutcome = async (
+/** Records what a response has settled. Where an earlier attempt may still act, waits until none can, and repeats the call. */
+const recordResponse = async (
   call: AnnouncedCall,
-  outcome: Outcome,
-  state: "forwarded" | "withdrawn",
-): Promise<CallResult> => {
-  const { target, announced } = call;
+  response: CarrierResponse,
+  decision: "forwarded" | "withdrawn",
+): Promise<Done> => {
+  const { target, before, announced } = call;
+  const { settles, status, text: answer, reason } = response;
   const what = subject(target.request, announced);
-  const isOver = outcome.kind === "done" || !outcome.mayBeInProgress;
-  if (outcome.kind === "unavailable") {
-    const { reason: last_answer, wait_seconds } = outcome;
-    const ended = await completeReceipt(call, { last_answer, isOver });
-    const reason = `${what} could not be ${state}: the carrier was unavailable for too long (${last_answer}).`;
-    return waitFor(ended ?? announced, reason, wait_seconds);
+  const isOver = !response.mayStillAct;
+  const waits = !isOver || (before && isInFlight(before));
+  if (settles === "nothing" || (waits && settles !== "done")) {
+    const last_answer = describeFailure(response);
+    const ended = (await completeReceipt(call, { last_answer, isOver })) ?? announced;
+    const seconds = settles === "nothing" ? response.wait_seconds : secondsInFlight(ended);
+    return waitFor(ended, `${what} could not be ${decision}: the carrier was unavailable for too long (${last_answer}).`, seconds);
   }
-  const { status, answer } = outcome;
-  const reason = outcome.kind === "refused" ? outcome.reason : null;
   const decided = { status, answer, reason, last_answer: null, next_try_at: null, isOver };
-  const result = outcome.kind === "done" ? { state } : ({ state: "refused", refused: `not ${state}` } as const);
-  const recorded = await completeReceipt(call, { ...decided, ...result });
-  if (outcome.kind === "done") return { kind: "done" };
-  if (!recorded) return leaveToOther(target, announced);
-  const stopped = `${what} was refused by the carrier, not ${state}: ${describeRefusal(decided)}`;
-  // The cart may be checked out already, although the carrier has denied it.
-  await stopRun(target.ref, stopped, status === 409 ? { outcome_unknown: true } : {});
+  if (settles === "done") {
+    const recorded = await completeReceipt(call, { ...decided, state: decision });
+    return recorded ? { kind: "done" } : leaveToOther(target, announced);
+  }
+  // Not a refusal for certain: an earlier attempt may have done it, and a proxy have responded to this one.
+  const mayHaveActed = settles === "denied" && (response.mayHaveActed || (before?.in_flight_until ?? null) !== null);
+  const refusal = mayHaveActed ? {} : ({ state: "refused", refused: `not ${decision}` } as const);
+  if (!(await completeReceipt(call, { ...decided, ...refusal }))) return leaveToOther(target, announced);
+  const stopped = `${what} was refused by the carrier, not ${decision}: ${describeRefusal(response)}`;
+  // A conflict: the cart may be checked out already, although no run has requested it.
+  const doubt = settles === "conflict" ? { outcome_unknown: true } : {};
+  await stopRun(target.ref, settles === "refused" ? "refused" : "fault", stopped, doubt);
   return { kind: "stop" };
 };

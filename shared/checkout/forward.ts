@@ -3,61 +3,70 @@ import { get, parseItem } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Order } from "../tenants/tenant-schema.ts";
 import { forwarding, stopRun, updateRun } from "./checkout-run.ts";
-import type { Receipt, RequestPage } from "./checkout-schema.ts";
+import type { Receipt, RunRef, State, StepResult } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
-import { type CallResult, forwardOne, withdrawOne } from "./forward-attachment.ts";
+import { type Done, forwardOne, withdrawOne } from "./forward-attachment.ts";
 import { checkoutLimits, pauseSeconds } from "./limits.ts";
-import { attachmentsOf, type Plan, planOf } from "./plan.ts";
-import { replaceReceipt, type Target } from "./receipts.ts";
+import { attachmentsOf, planOf } from "./plan.ts";
+import { replaceReceipt } from "./receipts.ts";
 
-/** The state of a page after `forward`: complete, to be continued now or later, or a failure of the run. */
-type ForwardedPage = RequestPage & {
-  readonly outcome: "FORWARDED" | "MORE" | "WAIT" | "FAILED";
-  readonly wait_seconds: number;
+/**
+ * Forwards what the carrier lacks of an order and withdraws what was deleted, until time is up. The order's version is read first, so
+ * everything that is compared with the receipts is at least as new.
+ */
+export const forwardOrder = async ({ run, ...state }: State & RunRef): Promise<StepResult> => {
+  const ref = { order_id: state.order_id, run };
+  const order = parseItem(Order, await get(keys.order(ref.order_id)));
+  const { progress, ending, postponed } = await forwardAll(ref, order);
+  if (progress && state.consecutive_waits > 0)
+    await updateRun(ref, { consecutive_waits: 0, last_answer: null, next_try_at: null }, forwarding);
+  const consecutive_waits = progress ? 0 : state.consecutive_waits;
+  const after = { ...state, consecutive_waits, passes_left: state.passes_left - 1 };
+  const result = await resultOf(ref, { ...after, version: order.attachments_version }, ending);
+  if (result.next === "WAIT_TO_FORWARD") await recordNextTry(postponed, result.wait_seconds ?? 0);
+  return result;
 };
 
-/** Forwards what the carrier lacks of a page's requests and withdraws what was deleted, until time is up. */
-export const forwardPage = async (page: RequestPage): Promise<ForwardedPage> => {
+/** Why the work ends before the carrier has everything. */
+type Ending = Exclude<Done, { kind: "done" }> | { readonly kind: "time" };
+
+type Postponed = { readonly request: string; readonly receipt: Receipt };
+
+/** One pool of calls for all requests. */
+const forwardAll = async (ref: RunRef, order: Order) => {
   const until = Date.now() + checkoutLimits.workMs;
   const postponed: Postponed[] = [];
   let progress = false;
   let ending: Ending | undefined;
   let unscanned: Ending | undefined;
-  const { account } = parseItem(Order, await get(keys.order(page.order_id)));
-  const ofOrder = await attachmentsOf({ type: "order", id: page.order_id });
-  for (const request of await forwardableRequests(page.order_id, page)) {
-    const plan = await planOf(request, ofOrder);
-    const calls = callsOf({ ref: page, request, accounts: { order: account, request: plan.account } }, plan);
-    await forEachConcurrently(checkoutLimits.concurrency, calls, async (call) => {
-      if (!ending && Date.now() > until) ending = { kind: "time" };
-      if (ending) return;
-      const result = await call();
-      if (result.kind === "done") progress = true;
-      else if (result.kind === "wait" && result.unscanned) unscanned = result;
-      else ending = mostSevere(ending, result);
-      if (result.kind === "wait") postponed.push({ request, receipt: result.receipt });
-    });
-    if (ending) break;
-  }
-  if (progress && page.consecutive_waits > 0)
-    await updateRun(page, { consecutive_waits: 0, last_answer: null, next_try_at: null }, forwarding);
-  const result = await pageResult(
-    { ...page, consecutive_waits: progress ? 0 : page.consecutive_waits, passes_left: page.passes_left - 1 },
-    ending ?? unscanned,
-  );
-  if (result.outcome === "WAIT") await recordNextTry(postponed, result.wait_seconds);
-  return result;
+  await forEachConcurrently(checkoutLimits.concurrency, callsOf(ref, order, () => ending !== undefined), async ({ request, call }) => {
+    if (!ending && Date.now() > until) ending = { kind: "time" };
+    if (ending) return;
+    const result = await call();
+    if (result.kind === "done") progress = true;
+    else if (result.kind === "wait" && result.unscanned) unscanned = result;
+    else ending = mostSevere(ending, result);
+    if (result.kind === "wait") postponed.push({ request, receipt: result.receipt });
+  });
+  return { progress, ending: ending ?? unscanned, postponed };
 };
 
-const callsOf = (target: Target, { forward, withdraw }: Plan): (() => Promise<CallResult>)[] => [
-  ...withdraw.map((receipt) => () => withdrawOne(target, receipt)),
-  ...forward.map((planned) => () => forwardOne(target, planned)),
-];
+type Call = { readonly request: string; readonly call: () => Promise<Done> };
 
-/** Why the work on a page ends before the page is complete. */
-type Ending = Exclude<CallResult, { kind: "done" }> | { readonly kind: "time" };
-
-type Postponed = { readonly request: string; readonly receipt: Receipt };
+/** The calls that an order needs. Some requests are compared at a time, as the pool takes their calls. */
+async function* callsOf(ref: RunRef, order: Order, isOver: () => boolean): AsyncGenerator<Call> {
+  const ofOrder = await attachmentsOf({ type: "order", id: order.id });
+  const requests = await forwardableRequests(order.id);
+  for (let start = 0; start < requests.length && !isOver(); start += checkoutLimits.requestsAtOnce) {
+    const some = requests.slice(start, start + checkoutLimits.requestsAtOnce);
+    const plans = await Promise.all(some.map(async (request) => ({ request, ...(await planOf(request, ofOrder)) })));
+    for (const { request, account, forward, withdraw } of plans) {
+      const target = { ref, request, accounts: { order: order.account, request: account } };
+      for (const receipt of withdraw) yield { request, call: () => withdrawOne(target, receipt) };
+      for (const planned of forward) yield { request, call: () => forwardOne(target, planned) };
+    }
+  }
+}
 
 /** Returns the more severe of two endings: the end of the run, then the longer wait, then the end of the time. */
 export const mostSevere = (one: Ending | undefined, other: Ending): Ending =>
@@ -68,20 +77,20 @@ const severityOf = (ending: Ending): number => {
   return ending.kind === "stop" ? Number.POSITIVE_INFINITY : -1;
 };
 
-const pageResult = async (page: RequestPage, ending: Ending | undefined): Promise<ForwardedPage> => {
-  if (ending === undefined) return { ...page, consecutive_waits: 0, outcome: "FORWARDED", wait_seconds: 0 };
-  if (ending.kind === "stop") return { ...page, outcome: "FAILED", wait_seconds: 0 };
-  if (page.passes_left <= 0 || page.consecutive_waits >= checkoutLimits.consecutiveWaits) {
-    await stopRun(page, ending.kind === "time" ? "There is more to forward than one run can take." : ending.reason);
-    return { ...page, outcome: "FAILED", wait_seconds: 0 };
+const resultOf = async (ref: RunRef, state: State, ending: Ending | undefined): Promise<StepResult> => {
+  if (ending === undefined) return { ...state, consecutive_waits: 0, next: "SUBMIT" };
+  if (ending.kind === "stop") return { ...state, next: "FAIL" };
+  if (state.passes_left <= 0 || state.consecutive_waits >= checkoutLimits.consecutiveWaits) {
+    const reason = ending.kind === "time" ? "There is more to forward than one run can take." : ending.reason;
+    await stopRun(ref, "fault", reason);
+    return { ...state, next: "FAIL" };
   }
-  if (ending.kind === "time") return { ...page, outcome: "MORE", wait_seconds: 0 };
-  const wait_seconds = pauseSeconds(page.consecutive_waits, ending.wait_seconds, Math.random);
-  const consecutive_waits = page.consecutive_waits + 1;
+  if (ending.kind === "time") return { ...state, next: "FORWARD" };
+  const wait_seconds = pauseSeconds(state.consecutive_waits, ending.wait_seconds, Math.random);
+  const consecutive_waits = state.consecutive_waits + 1;
   const waiting = { last_answer: ending.receipt.last_answer, next_try_at: inSeconds(wait_seconds) };
-  if (!(await updateRun(page, { consecutive_waits, ...waiting }, forwarding)))
-    return { ...page, outcome: "FAILED", wait_seconds: 0 };
-  return { ...page, consecutive_waits, outcome: "WAIT", wait_seconds };
+  if (!(await updateRun(ref, { consecutive_waits, ...waiting }, forwarding))) return { ...state, next: "FAIL" };
+  return { ...state, consecutive_waits, next: "WAIT_TO_FORWARD", wait_seconds };
 };
 
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();

@@ -6,28 +6,27 @@ import { env } from "../env.ts";
  * Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
  */
 export const checkoutLimits = {
-  /** The number of pages (items of the Map state) in one round. The requests are divided among them. */
-  pages: 8,
-  /** The minimum number of requests in a page, so that a small order does not need many invocations. */
-  requestsPerPage: 8,
-  /** How often one page may be processed in one execution: again when time is up, after waits and changes, in new rounds. */
+  /** How often one run may forward: again when time is up, after waits, and after changes. */
   passes: 24,
   /** How often in a row the carrier may be unavailable before the run fails: 38 minutes on average, if it responds at once. */
   consecutiveWaits: 10,
-  concurrency: 8,
+  /** How many calls of one order are made at the same time. */
+  concurrency: 16,
+  /** How many requests are compared with their receipts at a time, so that memory stays flat. */
+  requestsAtOnce: 16,
   tries: 4,
   /** Longer waits between two attempts happen in the workflow, where waiting is free. */
-  longestWaitInStepMs: 5_000,
+  maxWaitInStepMs: 5_000,
   /** The timeout of a call is CARRIER_TIMEOUT_MS, plus the time that its file takes at this rate. */
   slowestBytesPerSecond: 1_000_000,
   /** How long a step starts new calls. After that, the longest call can still end before the step's timeout. */
   workMs: 300_000,
-  /** How many earlier runs a run knows. A late copy of their steps locks nothing, and the seals that they left are lifted. */
+  /** The number of earlier runs that a lock records: a late copy of their first step locks nothing. */
   earlierRuns: 20,
   /** The longest run: the workflow's TimeoutSeconds, which is a week, and an hour for clock skew and the last steps. */
-  longestRunMs: (7 * 24 + 1) * 3_600_000,
-  /** Longer than a call without a file can take with all its attempts, and the carrier to process one that got no response. */
-  graceSeconds: 180,
+  maxRunMs: (7 * 24 + 1) * 3_600_000,
+  /** How long an execution that Step Functions does not know counts as in progress. */
+  unknownExecutionMs: 60_000,
   /** How much the clocks of two functions may differ. */
   clockSkewMs: 10_000,
 } as const;
@@ -37,8 +36,8 @@ export const callTimeoutMs = (bytes: number): number =>
   env.carrierTimeoutMs() + Math.ceil((bytes / checkoutLimits.slowestBytesPerSecond) * 1_000);
 
 /** How long such a call can take with all its attempts and the waits between them. */
-export const longestCallMs = (bytes: number): number =>
-  checkoutLimits.tries * callTimeoutMs(bytes) + (checkoutLimits.tries - 1) * checkoutLimits.longestWaitInStepMs;
+export const maxCallMs = (bytes: number): number =>
+  checkoutLimits.tries * callTimeoutMs(bytes) + (checkoutLimits.tries - 1) * checkoutLimits.maxWaitInStepMs;
 
 /**
  * How long the carrier may still process an attempt after it has ended without a response, as the clocks of two functions
@@ -46,6 +45,12 @@ export const longestCallMs = (bytes: number): number =>
  */
 export const lateMs = (bytes: number): number => callTimeoutMs(bytes) + checkoutLimits.clockSkewMs;
 
-/** 5 s, doubled each time up to CARRIER_LONGEST_WAIT_SECONDS, jittered by half, or the carrier's Retry-After if it is longer. */
+/**
+ * How long a crashed run's calls without a file may still act: with all their attempts, and the carrier's work on one that got no
+ * response.
+ */
+export const graceMs = (): number => maxCallMs(0) + lateMs(0);
+
+/** 5 s, doubled each time up to CARRIER_MAX_WAIT_SECONDS, jittered by half, or the carrier's Retry-After if it is longer. */
 export const pauseSeconds = (waits: number, retryAfter: number, random: () => number): number =>
-  Math.max(retryAfter, Math.ceil(Math.min(env.carrierLongestWaitSeconds(), 5 * 2 ** waits) * (0.5 + random() / 2)));
+  Math.max(retryAfter, Math.ceil(Math.min(env.carrierMaxWaitSeconds(), 5 * 2 ** waits) * (0.5 + random() / 2)));

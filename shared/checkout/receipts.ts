@@ -3,16 +3,15 @@ import { recordOf } from "../history/record.ts";
 import { keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { originOf } from "./checkout-run.ts";
-import type { Receipt, RequestPage, RunRef } from "./checkout-schema.ts";
-import { lateMs, longestCallMs } from "./limits.ts";
+import type { Receipt, RunRef } from "./checkout-schema.ts";
+import { lateMs, maxCallMs } from "./limits.ts";
 import type { Plan } from "./plan.ts";
 
 /** The receipts of the calls to the carrier: each is announced before its call, and completed after it. */
 
 /** A request that a run forwards, and the accounts that own the attachments. */
 export type Target = {
-  /** The run, and how many passes it had left when the step began. */
-  readonly ref: RunRef & Pick<RequestPage, "passes_left">;
+  readonly ref: RunRef;
   readonly request: string;
   readonly accounts: { readonly order: string; readonly request: string };
 };
@@ -34,7 +33,7 @@ export type AnnouncedCall = {
 };
 
 /** Restores the receipt as it was before a call that was announced and not made. */
-export const withdrawAnnouncement = async ({ target: { request }, before, announced }: AnnouncedCall) => {
+export const restoreReceipt = async ({ target: { request }, before, announced }: AnnouncedCall) => {
   if (before) await replaceReceipt(request, announced, before);
   else await transact({ receipt: { delete: keys.receipt(request, announced.attachment), when: unchanged(announced) } });
 };
@@ -86,7 +85,7 @@ const recordDecision = (
 
 /** Announces a call with the current metadata. It may be in flight for as long as its attempts, and the last one's work, take. */
 export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
-  const endsBy = now.getTime() + longestCallMs(attachment.bytes) + lateMs(attachment.bytes);
+  const endsBy = now.getTime() + maxCallMs(attachment.bytes) + lateMs(attachment.bytes);
   return {
     attachment: attachment.id,
     of,

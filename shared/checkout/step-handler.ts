@@ -1,24 +1,26 @@
 import * as z from "zod/mini";
 import { isDefect } from "../errors.ts";
 import { log } from "../log.ts";
+import { StepInput } from "./checkout-schema.ts";
 import type { Step } from "./steps.ts";
 
 const metrics = { step: { ms: "Milliseconds" } } as const;
 
 /** The handler of every step. Parses the part of the workflow's state that the step needs, and writes one log line. */
 export const stepHandler =
-  <S extends z.core.$ZodType, O extends object>(
+  <S extends z.core.$ZodType<{ readonly order_id: string }>, O extends object>(
     { name }: Step,
-    input: S,
-    handle: (state: z.output<S>) => Promise<O>,
+    schema: S,
+    handle: (state: z.output<S> & { readonly run: string }) => Promise<O>,
   ): ((event: unknown) => Promise<O>) =>
   async (event) => {
     const started = Date.now();
     const line = () => ({ step: name, ms: Date.now() - started });
     try {
-      const state = z.parse(input, event);
-      const output = await handle(state);
-      log.info("step", { ...line(), ...logFields(state), ...logFields(output) }, metrics);
+      const { run, state: passed } = z.parse(StepInput, event);
+      const state = z.parse(schema, passed);
+      const output = await handle({ ...state, run });
+      log.info("step", { ...line(), run, ...logFields(state), ...logFields(output) }, metrics);
       return output;
     } catch (error) {
       log.failure("step", { ...line(), ...(error instanceof Error && { error }) }, isDefect(error), metrics);
@@ -28,9 +30,8 @@ export const stepHandler =
 
 const LogFields = z.object({
   order_id: z.optional(z.string()),
-  run: z.optional(z.string()),
   next: z.optional(z.string()),
-  outcome: z.optional(z.string()),
+  kind: z.optional(z.string()),
 });
 
 const logFields = (state: unknown) => z.safeParse(LogFields, state).data ?? {};

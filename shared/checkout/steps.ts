@@ -11,26 +11,22 @@ export type Step = {
   /** The actions on the table and the bucket that its function is allowed. */
   readonly grants: Route["grants"];
   /** Whether it calls the carrier, and therefore needs the carrier's address and token. */
-  readonly carrier?: boolean;
+  readonly carrier?: true;
+  /** Whether it looks up executions of the workflow. */
+  readonly executions?: true;
   readonly timeoutSeconds: number;
   readonly memoryMb?: number;
 };
 
 /** Locks the order for one run, and decides where the run starts. */
-export const lockStep = {
-  name: "checkout/lock",
+export const beginStep = {
+  name: "checkout/begin",
   grants: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
-  timeoutSeconds: 30,
-} as const satisfies Step;
-
-/** Divides the order's requests into pages. */
-export const paginateStep = {
-  name: "checkout/paginate",
-  grants: { table: ["GetItem", "Query"], files: [] },
+  executions: true,
   timeoutSeconds: 60,
 } as const satisfies Step;
 
-/** Forwards and withdraws until the carrier has the attachments of a page's requests as the table has them. */
+/** Forwards and withdraws until the carrier has the attachments of the order's requests as the table has them. */
 export const forwardStep = {
   name: "checkout/forward",
   grants: {
@@ -42,49 +38,19 @@ export const forwardStep = {
   memoryMb: 512,
 } as const satisfies Step;
 
-/** Seals the requests of a page if none has changed since its attachments were forwarded. */
-export const sealStep = {
-  name: "checkout/seal",
-  grants: { table: ["GetItem", "Query", "UpdateItem"], files: [] },
-  timeoutSeconds: 120,
-} as const satisfies Step;
-
-/** Seals the order if its attachments have not changed since the round began. */
-export const sealOrderStep = {
-  name: "checkout/seal-order",
-  grants: { table: ["UpdateItem"], files: [] },
-  timeoutSeconds: 30,
-} as const satisfies Step;
-
-/** Checks out the upstream cart, or asks whether it is checked out and lifts the seal of the run that has left that open. */
+/** Seals the order and checks the carrier's cart out, or asks whether it is checked out. Then checks out the order. */
 export const submitStep = {
   name: "checkout/submit",
-  grants: { table: ["GetItem", "UpdateItem"], files: [] },
+  grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
   carrier: true,
   timeoutSeconds: 330,
 } as const satisfies Step;
 
-/** Sets the state of the order and all its requests to CHECKED_OUT. */
-export const finishStep = {
-  name: "checkout/finish",
-  grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
-  timeoutSeconds: 120,
-} as const satisfies Step;
-
-/** The failure path: lifts the seals, records the reason, releases the lock. */
+/** The failure path: records the reason and releases the lock. */
 export const failStep = {
   name: "checkout/fail",
-  grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem"], files: [] },
-  timeoutSeconds: 300,
+  grants: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
+  timeoutSeconds: 60,
 } as const satisfies Step;
 
-export const steps: readonly Step[] = [
-  lockStep,
-  paginateStep,
-  forwardStep,
-  sealStep,
-  sealOrderStep,
-  submitStep,
-  finishStep,
-  failStep,
-];
+export const steps: readonly Step[] = [beginStep, forwardStep, submitStep, failStep];

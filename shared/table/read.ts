@@ -125,8 +125,8 @@ export const query = async (
 const pageSize = 100;
 
 /** Yields every item of a collection in order, or those after the id `startAfter`. Reads one page at a time. */
-export async function* queryAll(collection: Collection, startAfter?: string, descending = false): AsyncGenerator<Item> {
-  let after = startAfter;
+export async function* queryAll(collection: Collection, descending = false): AsyncGenerator<Item> {
+  let after: string | undefined;
   do {
     const items = await query(collection, { after, limit: pageSize, descending });
     yield* items;

@@ -290,13 +290,11 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
   return generated === undefined ? planned : { ...planned, result: { ...planned.result, key: generated } };
 };
 
-const noAttachments = { attachment_count: 0, attachments_version: 0 };
-
 const planOrder: PlanEntry<"orders"> = (path, id, entry, resolved) => {
   const account = ownerId(entry.account, resolved);
   const stored = resolved.stored.orders.get(id);
   if (!stored) {
-    const order: Order = { id, account: account ?? "", state: entry.state ?? "CART", ...noAttachments };
+    const order: Order = { id, account: account ?? "", state: entry.state ?? "CART", attachment_count: 0, attachments_version: 0 };
     const listed = { ...keys.accountOrder(order.account, id), id };
     return planNew(path, entry, order, [{ ...keys.order(id), ...order }, listed], resolved);
   }
@@ -332,7 +330,7 @@ const planRequest: PlanEntry<"requests"> = (path, id, entry, resolved) => {
     account: owner?.id ?? "",
     order: order?.id ?? "",
     type: entry.type ?? "",
-    ...noAttachments,
+    attachment_count: 0,
   };
   const { account, type } = request;
   const items = [

@@ -6,6 +6,8 @@ import { type Account, forwardableType, Order, OrderRequest, type OrderState, Re
 
 /** An order or a request as the parent of attachments. */
 export type Parent = ParentRef & {
+  /** The order that a checkout seals: itself, or a request's. */
+  readonly order: string;
   readonly account: Account;
   readonly state: OrderState;
   readonly attachment_count: number;
@@ -22,7 +24,7 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
   if (ref.type === "order") {
     const order = await readOrder(ref.id);
     const account = await readAccount(order?.account ?? noId);
-    return order && account && { ...order, ...ref, account, forwardable: true };
+    return order && account && { ...order, ...ref, order: ref.id, account, forwardable: true };
   }
   const request = await readRequest(ref.id);
   const [account, order] = await Promise.all([
@@ -33,20 +35,14 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
   return { ...request, ...ref, account, state: order.state, forwardable: request.type === forwardableType };
 };
 
-/** Yields the requests of an order by id, or those after the id `after`. */
-export async function* requestsOfOrder(order: string, after?: string): AsyncGenerator<OrderRequest> {
-  for await (const item of queryAll(collections.orderRequests(order), after)) yield parseItem(OrderRequest, item);
+/** Yields the requests of an order by id. */
+export async function* requestsOfOrder(order: string): AsyncGenerator<OrderRequest> {
+  for await (const item of queryAll(collections.orderRequests(order))) yield parseItem(OrderRequest, item);
 }
 
-/** Returns the ids of an order's requests whose attachments are forwarded, ascending: all, or those of one page. */
-export const forwardableRequests = async (
-  order: string,
-  { after, through }: { readonly after?: string | null; readonly through?: string } = {},
-): Promise<string[]> => {
+/** Returns the ids of an order's requests whose attachments are forwarded, ascending. */
+export const forwardableRequests = async (order: string): Promise<string[]> => {
   const ids: string[] = [];
-  for await (const { id, type } of requestsOfOrder(order, after ?? undefined)) {
-    if (through !== undefined && id > through) break;
-    if (type === forwardableType) ids.push(id);
-  }
+  for await (const { id, type } of requestsOfOrder(order)) if (type === forwardableType) ids.push(id);
   return ids;
 };

@@ -50,10 +50,15 @@ export type ApiKey = z.infer<typeof ApiKey>;
 export const OrderState = z.enum(["CART", "CHECKED_OUT"]);
 export type OrderState = z.infer<typeof OrderState>;
 
-/** The properties of orders and requests as parents of attachments: an exact count, and a version that only grows. */
-const parent = { attachment_count: z.number(), attachments_version: z.number() };
-
-export const Order = z.object({ id: z.string(), account: z.string(), state: OrderState, ...parent });
+export const Order = z.object({
+  id: z.string(),
+  account: z.string(),
+  state: OrderState,
+  /** Of its own, as requests count theirs. */
+  attachment_count: z.number(),
+  /** Grows with every change of its attachments, of its requests' and of its requests: a checkout seals it. */
+  attachments_version: z.number(),
+});
 export type Order = z.infer<typeof Order>;
 
 /** A request has no state of its own: it has its order's. */
@@ -62,7 +67,7 @@ export const Request = z.object({
   account: z.string(),
   order: z.string(),
   type: z.string(),
-  ...parent,
+  attachment_count: z.number(),
 });
 export type Request = z.infer<typeof Request>;
 

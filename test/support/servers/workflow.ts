@@ -12,7 +12,7 @@ const handlers = withPermissions(await loadSteps(steps));
 
 export const loadStep = (name: string): StepHandler | undefined => handlers.get(name);
 
-/** Hooks that run before or after the nth call of a step: `{"checkout/seal": [() => upload()]}`. */
+/** Hooks that run before or after the nth call of a step: `{"checkout/submit": [() => upload()]}`. */
 export type StepHooks = Readonly<Record<string, readonly (() => Promise<unknown>)[]>>;
 
 type Options = {
@@ -62,7 +62,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
       events += historyEvents(event);
       if (event.type.endsWith("StateEntered")) entered += 1;
     },
-    waits: { WaitForOldCalls: 0, WaitForCarrier: 5, WaitToSubmit: 5 },
+    waits: { WaitToForward: 5, WaitToSubmit: 5 },
     retryMs: 5,
   });
   const execution = await workflow.start(name, JSON.stringify({ order_id: orderId }));
@@ -92,10 +92,9 @@ export const receipts = async (orderId: string) => {
     .sort();
 };
 
-/** The state of an order, the outcome of its run, and the number of seals. */
+/** The state of an order, the outcome of its run, and whether it is sealed. */
 export const stateOf = async (orderId: string) => {
   const report = await orderReport(orderId);
   const run = await readRun(orderId);
-  const seals = [report?.seal, ...(report?.requests ?? []).map(({ seal }) => seal)].filter(Boolean).length;
-  return { state: report?.state, run: run?.status, seals, reason: run?.reason ?? null };
+  return { state: report?.state, run: run?.status, sealed: Boolean(report?.seal), reason: run?.reason ?? null };
 };

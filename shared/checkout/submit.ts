@@ -1,0 +1,194 @@
+import { keys } from "../table/keys.ts";
+import { readItem } from "../table/read.ts";
+import { transact } from "../table/write.ts";
+import { askUpstream, checkOutUpstream } from "./carrier.ts";
+import { type CarrierResponse, describeFailure, describeRefusal } from "./carrier-client.ts";
+import { nothingToRetry, readRun, recordEnd, secondsUntil, updateRun } from "./checkout-run.ts";
+import { type CheckoutRun, type FailureKind, type RunRef, Sealed, type State, type StepResult } from "./checkout-schema.ts";
+import { checkoutLimits, graceMs, lateMs, maxCallMs, pauseSeconds } from "./limits.ts";
+import { lateChanges } from "./plan.ts";
+
+type Submission = { readonly ref: RunRef; readonly state: State; readonly before: CheckoutRun };
+
+/**
+ * Seals the order, checks the carrier's cart out, and then the order. Where an earlier run has left open whether the cart is checked
+ * out, asks the carrier first, once no call of that run can be in progress. Each write is conditional on what this copy of the step
+ * has read or announced: the copy that has last changed `calls_end_by` decides, and the others look again.
+ */
+export const submitOrder = async ({ run, ...state }: State & RunRef): Promise<StepResult> => {
+  const ref = { order_id: state.order_id, run };
+  const before = await readRun(ref.order_id);
+  if (before?.run === run && before.status === "SUCCEEDED") return { ...state, next: "DONE", reason: before.reason };
+  if (before?.run !== run || before.status !== "RUNNING") return { ...state, next: "FAIL" };
+  const submission = { ref, state, before };
+  if (before.checked_out) return finish(submission);
+  return before.outcome_unknown && !before.sealed ? ask(submission) : checkOutCart(submission);
+};
+
+/** Forwards again, if the run may: the order has changed, or the carrier has not checked it out. */
+const forwardAgain = async ({ ref, state }: Submission): Promise<StepResult> => {
+  if (state.passes_left > 0) return { ...state, version: null, consecutive_waits: 0, next: "FORWARD" };
+  const reason = "The order's attachments keep changing: try again later.";
+  await updateRun(ref, { status: "STOPPING", reason, failure: "fault" }, { status: "RUNNING", outcome_unknown: false });
+  return { ...state, next: "FAIL" };
+};
+
+/** Another copy of this step has changed the run: what it has done decides what follows. */
+const lookAgain = ({ state }: Submission): StepResult => {
+  const consecutive_waits = state.consecutive_waits + 1;
+  if (consecutive_waits > checkoutLimits.consecutiveWaits) return { ...state, next: "FAIL" };
+  return { ...state, consecutive_waits, next: "WAIT_TO_SUBMIT", wait_seconds: 1 };
+};
+
+/** Asks whether an earlier run has checked the cart out. If the carrier cannot say, that run's call is repeated. */
+const ask = async (submission: Submission): Promise<StepResult> => {
+  const { ref, state, before } = submission;
+  const wait_seconds = secondsUntil(before.calls_end_by, new Date());
+  if (wait_seconds > 0) {
+    const waiting = { last_answer: "an earlier call may be in progress", next_try_at: before.calls_end_by };
+    await updateRun(ref, waiting, { status: "RUNNING", calls_end_by: before.calls_end_by });
+    return { ...state, next: "WAIT_TO_SUBMIT", wait_seconds };
+  }
+  const answer = await askUpstream(ref.order_id);
+  if (answer.cart === "checked out") return finish(submission);
+  if (answer.cart === "later") {
+    const failure = `For too long, the carrier has not said whether the cart is checked out: ${answer.failure}. If it cannot say, ask its support, and record the answer with: order settle ${ref.order_id}`;
+    return postpone(submission, before.calls_end_by, { ...answer, giveUp: failure, last_answer: answer.failure }, true);
+  }
+  const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;
+  if (answer.cart === "cannot say" && isSealed) return checkOutCart(submission);
+  const { calls_end_by } = before;
+  const known = { calls_end_by: later(new Date(), calls_end_by, 0), consecutive_waits: 0, ...nothingToRetry };
+  const recorded = await record(submission, calls_end_by, known, false);
+  return recorded ? forwardAgain(submission) : lookAgain(submission);
+};
+
+/**
+ * Requests the checkout of the cart. Announces the call first, until its outcome is known. The first announcement seals the order: in
+ * one transaction, which succeeds only if nothing of the order has changed since the carrier got all of it.
+ */
+const checkOutCart = async (submission: Submission): Promise<StepResult> => {
+  const { ref, state, before } = submission;
+  const { outcome_unknown } = before;
+  const endsBy = Date.now() + maxCallMs(0);
+  const calls_end_by = later(new Date(), before.calls_end_by, graceMs());
+  const announced = { outcome_unknown: true, calls_end_by, ...(!outcome_unknown && { sealed: true }) };
+  const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
+  const unchanged = { attachments_version: state.version };
+  const failed = await transact({
+    run: {
+      update: keys.checkout(ref.order_id),
+      set: announced,
+      when: { equals: { ...isOwn(submission), outcome_unknown, calls_end_by: before.calls_end_by } },
+    },
+    order: outcome_unknown ? undefined : { update: keys.order(ref.order_id), set: { seal }, when: { equals: unchanged } },
+  });
+  if (failed.has("run")) return lookAgain(submission);
+  if (failed.has("order")) return forwardAgain(submission);
+  return recordResponse(submission, calls_end_by, await checkOutUpstream(ref.order_id, endsBy));
+};
+
+const isOwn = ({ ref }: Submission) => ({ run: ref.run, status: "RUNNING", checked_out: false }) as const;
+
+/** What the response to the checkout of the cart has settled: see carrier-responses.ts. */
+const recordResponse = async (
+  submission: Submission,
+  announced: string,
+  response: CarrierResponse,
+): Promise<StepResult> => {
+  const { ref, before } = submission;
+  const { settles, reason } = response;
+  const now = new Date();
+  // The same call of another copy of this step, or of one that was killed, may still be in flight.
+  const isInFlight = response.mayStillAct || Date.parse(before.calls_end_by) > now.getTime();
+  const isDone = settles === "done" || (settles === "conflict" && reason === null && !isInFlight);
+  if (isDone) {
+    // A fact, whatever has become of the run meanwhile. From here on, nothing undoes it.
+    await updateRun(ref, { checked_out: true }, { outcome_unknown: true });
+    return finish(submission);
+  }
+  const mayHaveActed = before.outcome_unknown || response.mayHaveActed;
+  const calls_end_by = later(now, before.calls_end_by, response.mayStillAct ? lateMs(0) : 0);
+  if (settles === "nothing" || isInFlight) {
+    const last_answer = describeFailure(response);
+    const giveUp = `The carrier was unavailable for too long to check the cart out: ${last_answer}.`;
+    const wait_seconds = settles === "nothing" ? response.wait_seconds : secondsUntil(calls_end_by, now);
+    return postpone(submission, announced, { giveUp, last_answer, wait_seconds, calls_end_by }, mayHaveActed);
+  }
+  const refusal = `The carrier refused to check the cart out: ${describeRefusal(response)}`;
+  const doubt = settles === "conflict" || (settles === "denied" && mayHaveActed);
+  return stop(submission, announced, { reason: refusal, failure: failureOf(settles), calls_end_by }, doubt);
+};
+
+const failureOf = (settles: CarrierResponse["settles"]): FailureKind => (settles === "refused" ? "refused" : "fault");
+
+/** A time that is `ms` after now, and later than one before. */
+const later = (now: Date, before: string, ms: number) =>
+  new Date(Math.max(now.getTime() + ms, Date.parse(before) + 1)).toISOString();
+
+/** Records what has become of a run, and lifts the order's seal unless there is a doubt. False if another copy has called since. */
+const record = async (submission: Submission, announced: string, set: Partial<CheckoutRun>, doubt: boolean) => {
+  const { order_id } = submission.ref;
+  const failed = await transact({
+    run: {
+      update: keys.checkout(order_id),
+      set: { ...set, outcome_unknown: doubt, ...(!doubt && { sealed: false }) },
+      when: { equals: { ...isOwn(submission), calls_end_by: announced } },
+    },
+    order: doubt ? undefined : { update: keys.order(order_id), remove: ["seal"], when: { exists: true } },
+  });
+  return failed.size === 0;
+};
+
+type Stop = Pick<CheckoutRun, "reason" | "failure"> & Partial<Pick<CheckoutRun, "calls_end_by">>;
+
+const stop = async (submission: Submission, announced: string, end: Stop, doubt: boolean): Promise<StepResult> => {
+  const recorded = await record(submission, announced, { ...end, status: "STOPPING", next_try_at: null }, doubt);
+  return recorded ? { ...submission.state, next: "FAIL" } : lookAgain(submission);
+};
+
+type Wait = { readonly giveUp: string; readonly last_answer: string; readonly wait_seconds: number } & Partial<
+  Pick<CheckoutRun, "calls_end_by">
+>;
+
+/** Waits for the carrier, or ends the run if that has taken too long. */
+const postpone = async (
+  submission: Submission,
+  announced: string,
+  { giveUp, last_answer, wait_seconds: least, ...calls }: Wait,
+  doubt: boolean,
+): Promise<StepResult> => {
+  const { state } = submission;
+  if (state.consecutive_waits >= checkoutLimits.consecutiveWaits)
+    return stop(submission, announced, { reason: giveUp, failure: "fault", ...calls }, doubt);
+  const wait_seconds = pauseSeconds(state.consecutive_waits, least, Math.random);
+  const consecutive_waits = state.consecutive_waits + 1;
+  const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
+  const recorded = await record(submission, announced, { ...calls, consecutive_waits, last_answer, next_try_at }, doubt);
+  return recorded ? { ...state, consecutive_waits, next: "WAIT_TO_SUBMIT", wait_seconds } : lookAgain(submission);
+};
+
+/** Checks out the order, and thereby its requests. Its reason is what came too late for the carrier, or null. */
+const finish = async (submission: Submission): Promise<StepResult> => {
+  const { ref, state } = submission;
+  const { order_id, run } = ref;
+  const reason = describeLateChanges(await lateChanges(order_id));
+  const now = new Date();
+  const ended_at = now.toISOString();
+  const succeeded = { status: "SUCCEEDED", outcome_unknown: false, ended_at, reason, ...nothingToRetry };
+  const failed = await transact({
+    order: { update: keys.order(order_id), set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
+    run: { update: keys.checkout(order_id), set: succeeded, when: { equals: { run, status: "RUNNING" } } },
+    open: { delete: keys.openCheckout(order_id) },
+    event: await recordEnd("order.checked_out", ref, reason, now),
+  });
+  return failed.size === 0 ? { ...state, next: "DONE", reason } : lookAgain(submission);
+};
+
+const describeLateChanges = ({ not_forwarded, not_withdrawn }: Awaited<ReturnType<typeof lateChanges>>) => {
+  const parts = [
+    not_forwarded > 0 && `${not_forwarded} added or changed and not forwarded`,
+    not_withdrawn > 0 && `${not_withdrawn} deleted and not withdrawn`,
+  ].filter(Boolean);
+  return parts.length > 0 ? `Attachments that came too late for the carrier: ${parts.join(", ")}.` : null;
+};
