@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
+import { Readable, Writable } from "node:stream";
 import { type Cart, type CartCall, emptyCart, handleCall, type Reply } from "../../infra/local/carrier-carts.ts";
+import type { HttpResponse } from "../../shared/checkout/http-request.ts";
 import { judgeCaller } from "./promises.ts";
 import { beforeCall } from "./service.ts";
-import { after, between, chance, currentTask, elapsed, faultOf, numbered, outside, pick, place, say } from "./world.ts";
+import { after, as, between, chance, currentTask, elapsed, faultOf, numbered, outside, pick, place, say } from "./world.ts";
 
 /**
- * The carrier behind `fetch`: the carts of `npm start`'s carrier, with calls that act late or never, responses that are lost or
+ * The carrier behind `http.request`: the carts of `npm start`'s carrier, with calls that act late or never, responses that are lost or
  * come from a proxy, and an adapter function in front of it, if there is one.
  */
 
@@ -77,11 +79,14 @@ const kinds = [
 
 const timeoutMs = 30_000;
 
-const failed = (code: string) =>
-  Object.assign(new TypeError("fetch failed"), { cause: Object.assign(new Error(code), { code }) });
+const failed = (code: string) => Object.assign(new Error(code), { code });
 
-const responseOf = ({ status, body, headers = {} }: Reply): Response =>
-  new Response(status === 204 ? null : JSON.stringify(body), { status, headers });
+/** A body that is a text comes from a proxy. */
+const responseOf = ({ status, body, headers = {} }: Reply): HttpResponse => ({
+  status,
+  headers,
+  text: status === 204 ? "" : typeof body === "string" ? body : JSON.stringify(body),
+});
 
 /** Lets a call act now. The attachments of a cart's document are of no interest here. */
 const act = (call: CartCall): Reply => {
@@ -128,7 +133,7 @@ const refusal = (named: string, { method }: Call): Reply => {
 
 /** One attempt of a call whose body has arrived. `signal` is when its caller gives up. */
 const attempt = (named: string, call: Call, signal: AbortSignal, where: string) =>
-  new Promise<Response>((resolve, reject) => {
+  new Promise<HttpResponse>((resolve, reject) => {
     const task = currentTask();
     const { phaseMs } = character;
     const phase = phaseMs && `${call.method} in phase ${Math.ceil(elapsed() / phaseMs)}`;
@@ -163,13 +168,13 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
       case "no connection":
         return fail(failed("ECONNREFUSED"));
       case "broken before":
-        return fail(failed("UND_ERR_SOCKET"));
+        return fail(failed("ECONNRESET"));
       case "broken after":
-        return acts(travel("there"), () => fail(failed("UND_ERR_SOCKET")));
+        return acts(travel("there"), () => fail(failed("ECONNRESET")));
       case "broken, acts late": {
         const broken = timeoutMs * chance(`${named} broken`);
         later(broken);
-        return fail(failed("UND_ERR_SOCKET"), broken);
+        return fail(failed("ECONNRESET"), broken);
       }
       case "no response":
         return acts(timeoutMs * chance(`${named} acts`), ({ status }) => line(`acts, ${status}`));
@@ -185,8 +190,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
         return void after(ms, () => answer({ status: pick(`${named} status`, [502, 504, 408]), body: {} }), outside);
       }
       case "redirect": {
-        const redirect = () =>
-          fail(Object.assign(new TypeError("fetch failed"), { cause: new Error("unexpected redirect") }));
+        const redirect = () => answer({ status: 302, body: "<html>" });
         return chance(`${named} acts`) < 0.5 ? acts(travel("there"), redirect) : redirect();
       }
       case "a proxy's refusal":
@@ -208,8 +212,6 @@ const retryAfter = (named: string): Record<string, string> => {
   return character.saysWhen && chance(`${named} says when`) < 0.5 ? { "Retry-After": String(seconds) } : {};
 };
 
-const streamed = async (body: AsyncIterable<Uint8Array>): Promise<Buffer> => Buffer.concat(await Array.fromAsync(body));
-
 /** What the carrier reads of a form: its metadata, and the size and the hash of its file. */
 const formOf = (body: Buffer) => {
   const end = body.indexOf("\r\n");
@@ -225,11 +227,15 @@ const methodOf = (method: unknown): Method => {
   throw new Error(`The simulated carrier does not know ${method}.`);
 };
 
+type Sent = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body: Buffer };
+
 /** A call of the protocol, or the event of an adapter function. */
-const callOf = (path: string, { method, headers, body }: RequestInit): Call => {
-  const own = { method: methodOf(method), path, idempotencyKey: new Headers(headers).get("Idempotency-Key") };
-  if (!character.isAdapted) return own;
-  const event = JSON.parse(String(body));
+const callOf = (path: string, { method, headers, body }: Sent): Call => {
+  if (!character.isAdapted) {
+    const form = method === "PUT" ? formOf(body) : undefined;
+    return { method: methodOf(method), path, idempotencyKey: headers["Idempotency-Key"] ?? null, form };
+  }
+  const event = JSON.parse(body.toString());
   const form = event.file && { ...event.file, metadata: JSON.stringify(event.body) };
   return {
     method: methodOf(event.method),
@@ -239,39 +245,51 @@ const callOf = (path: string, { method, headers, body }: RequestInit): Call => {
   };
 };
 
-const send = async (url: string, init: RequestInit, signal: AbortSignal): Promise<Response> => {
+const send = async (path: string, sent: Sent, signal: AbortSignal): Promise<HttpResponse> => {
   const where = place();
-  const call = callOf(new URL(url).pathname, init);
+  const call = callOf(path, sent);
   const named = numbered(`${call.method} ${callbacks.nameOf(call.path)}`);
   await beforeCall(named);
   signal.throwIfAborted();
-  if (character.isAdapted) return invokeAdapter(named, call, signal, where);
-  const form = init.body instanceof ReadableStream ? formOf(await streamed(init.body)) : undefined;
-  // Without its whole body, it does not arrive.
-  signal.throwIfAborted();
-  return attempt(named, { ...call, form }, signal, where);
+  return character.isAdapted ? invokeAdapter(named, call, signal, where) : attempt(named, call, signal, where);
 };
 
 /** Lambda's response to the invocation of the adapter, which fails if its own call does. */
-const invokeAdapter = async (named: string, call: Call, signal: AbortSignal, where: string): Promise<Response> => {
+const invokeAdapter = async (
+  named: string,
+  call: Call,
+  signal: AbortSignal,
+  where: string,
+): Promise<HttpResponse> => {
   const fault = faultOf("adapter", named, ["throttled", "unavailable"]);
-  if (fault) return new Response(null, { status: fault === "throttled" ? 429 : 500 });
+  if (fault) return { status: fault === "throttled" ? 429 : 500, headers: {}, text: "" };
   const result = await attempt(named, call, signal, where).then(
-    async (response) => ({
-      status: response.status,
-      headers: Object.fromEntries(response.headers),
-      body: await response.text(),
-    }),
+    ({ text: body, ...response }) => ({ ...response, body }),
     (error: Error) => ({ errorMessage: error.message }),
   );
-  return new Response(JSON.stringify(result));
+  return { status: 200, headers: {}, text: JSON.stringify(result) };
 };
 
-/** Rejects when its caller gives up, like the real one. */
-export const fetchFromCarrier = (url: string | URL, init: RequestInit = {}): Promise<Response> =>
-  new Promise((resolve, reject) => {
-    const { signal } = init;
-    if (!signal) throw new Error("A call to the carrier has no time limit.");
-    signal.addEventListener("abort", () => reject(signal.reason));
-    send(String(url), init, signal).then(resolve, reject);
+type RequestOptions = Pick<Sent, "method" | "headers"> & { readonly signal: AbortSignal };
+
+/** `http.request`: the call arrives once its whole body was written. */
+export const requestCarrier = (url: URL, { method, headers, signal }: RequestOptions): Writable => {
+  const chunks: Buffer[] = [];
+  const task = currentTask();
+  const outgoing = new Writable({
+    write: (chunk, _encoding, done) => {
+      chunks.push(Buffer.from(chunk));
+      done();
+    },
   });
+  signal.addEventListener("abort", () => outgoing.destroy(signal.reason));
+  const respond = ({ status: statusCode, headers: received, text }: HttpResponse) => {
+    const headersDistinct = Object.fromEntries(Object.entries(received).map(([name, value]) => [name.toLowerCase(), [value]]));
+    outgoing.emit("response", Object.assign(Readable.from([Buffer.from(text)]), { statusCode, headersDistinct }));
+  };
+  outgoing.on("finish", () => {
+    const sent = { method, headers, body: Buffer.concat(chunks) };
+    as(task, () => send(url.pathname, sent, signal)).then(respond, (error: Error) => outgoing.destroy(error));
+  });
+  return outgoing;
+};

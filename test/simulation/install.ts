@@ -1,11 +1,13 @@
 import crypto from "node:crypto";
+import http from "node:http";
+import https from "node:https";
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers";
 import promises from "node:timers/promises";
 import { S3Client } from "@aws-sdk/client-s3";
 import { SFNClient } from "@aws-sdk/client-sfn";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { fetchFromCarrier } from "./carrier.ts";
+import { requestCarrier } from "./carrier.ts";
 import { sendToS3 } from "./files.ts";
 import { sendToStepFunctions } from "./people.ts";
 import { sendToTable } from "./table.ts";
@@ -59,7 +61,7 @@ const environment = {
 
 export const install = (): void => {
   Object.assign(process.env, environment);
-  Object.assign(globalThis, { Date: VirtualDate, setTimeout, clearTimeout, fetch: fetchFromCarrier });
+  Object.assign(globalThis, { Date: VirtualDate, setTimeout, clearTimeout });
   Object.assign(timers, { setTimeout, clearTimeout });
   Object.assign(promises, { setTimeout: (ms: number, value?: unknown) => pass(ms).then(() => value) });
   Object.assign(performance, { now: elapsed });
@@ -69,6 +71,8 @@ export const install = (): void => {
     randomUUID: () => "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replaceAll(/[xy]/g, uuidCharacter),
     randomBytes: (length: number) => Buffer.from(Array.from({ length }, randomByte)),
   });
+  Object.assign(http, { request: requestCarrier });
+  Object.assign(https, { request: requestCarrier });
   Object.assign(AbortSignal, { timeout: abortAfter });
   syncBuiltinESMExports();
   Object.assign(DynamoDBDocumentClient.prototype, { send: sendToTable });

@@ -73,8 +73,9 @@ export const sealAt = (pk: string): { readonly run?: string } => Object(itemAt({
 export const rememberSeal = (pk: string, isSealed: boolean): void => {
   const { sealed, commits } = ledger;
   const requests = pk === orderPk() ? forwardable() : [];
-  if (isSealed) sealed.set(pk, { at: commits, attachments: attachmentsOf(pk), requests });
-  else sealed.delete(pk);
+  for (const one of [pk, ...requests.map((id) => keys.request(id).pk)])
+    if (isSealed) sealed.set(one, { at: commits, attachments: attachmentsOf(one), requests });
+    else sealed.delete(one);
 };
 
 type Held = Cart["held"][string];

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Cart, CartCall, Reply } from "../../infra/local/carrier-carts.ts";
 import { fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
-import { leftBehind } from "../../shared/checkout/plan.ts";
+import { lateChanges } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { type Key, keys, parentIn } from "../../shared/table/keys.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
@@ -107,7 +107,7 @@ let sinceFinish: Truth[] = [];
 
 /** A step begins. The last one, or a copy of it, reads what came too late and then writes: what it says was true in between. */
 export const noteStep = (step: string): void => {
-  if (step === "checkout/finish") sinceFinish.push(truth());
+  if (step === "checkout/submit") sinceFinish.push(truth());
 };
 
 const judgeReason = (reason: string) => {
@@ -232,7 +232,7 @@ export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): 
   const isDone = orderItem().state === "CHECKED_OUT";
   hold("once faults stop, every order can be checked out", isDone, String(runItem().reason));
   hold("an order that is checked out is so at the carrier", !isDone || ledger.isCheckedOut, "nobody has called it");
-  if (isDone) judgeCounts("what was left behind is said", await leftBehind(ledger.order), [truth()]);
+  if (isDone) judgeCounts("what was left behind is said", await lateChanges(ledger.order), [truth()]);
   for (const request of forwardable()) for (const receipt of receiptsBelow(request)) judgeReceipt(request, receipt);
   judgeHistory();
   for (const [id, version] of confirmed) {
