@@ -11,8 +11,7 @@ import { add } from "./usage.ts";
 
 /** Yields the events of an order, a request, a switch, an account, a user or an API key, oldest first or newest first. */
 export async function* historyOf(subject: EventSubject, newestFirst = false): AsyncGenerator<StoredEvent> {
-  for await (const item of queryAll(collections.events(subject), newestFirst))
-    yield parseItem(StoredEvent, item);
+  for await (const item of queryAll(collections.events(subject), newestFirst)) yield parseItem(StoredEvent, item);
 }
 
 const Named = z.object({ id: z.string(), name: z.string() });

@@ -43,9 +43,7 @@ type Settlement = {
 const pastTime = (text: string): Date => {
   const time = new Date(text);
   if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(time.getTime()))
-    throw new InvalidArgumentError(
-      "It must be an ISO 8601 date and time with its zone, such as 2030-01-01T00:00:00Z.",
-    );
+    throw new InvalidArgumentError("It must be an ISO 8601 date and time with its zone, such as 2030-01-01T00:00:00Z.");
   if (time.getTime() > Date.now() + checkoutLimits.clockSkewMs) throw new InvalidArgumentError("It is in the future.");
   return time;
 };

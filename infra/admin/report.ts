@@ -30,7 +30,16 @@ export const orderReport = async (orderId: string, readLast = readRun) => {
   const run = await readLast(id);
   const checkout = run ? { ...run, waits_until: waitsUntil(run, new Date()) } : null;
   const late_changes = state === "CHECKED_OUT" && checkout ? await lateChanges(id) : null;
-  return { id, account, state, checkout, late_changes, seal: parseItem(Sealed, item).seal ?? null, attachments, requests };
+  return {
+    id,
+    account,
+    state,
+    checkout,
+    late_changes,
+    seal: parseItem(Sealed, item).seal ?? null,
+    attachments,
+    requests,
+  };
 };
 
 /** Until when a run waits for calls of a crashed one. Of its own calls, the outcome is unknown, or a next attempt is planned. */

@@ -117,10 +117,14 @@ const tryOnce = async (
   };
   const content = adapter ? undefined : body?.();
   try {
-    if (adapter) return interpret(method, await invokeAdapter(adapter, { method, path, headers, ...described }, signal));
+    if (adapter)
+      return interpret(method, await invokeAdapter(adapter, { method, path, headers, ...described }, signal));
     const url = new URL(env.carrierUrl().replace(/\/$/, "") + path);
     const request = { method, headers: { ...headers, ...content?.headers }, body: content?.chunks(), signal };
-    return interpret(method, await sendRequest(url, { ...request, maxCharacters: (status) => maxCharacters(method, status) }));
+    return interpret(
+      method,
+      await sendRequest(url, { ...request, maxCharacters: (status) => maxCharacters(method, status) }),
+    );
   } catch (error) {
     // An error in the body (no file, another file, S3 unavailable) is not the carrier's.
     if (content?.failure()) throw content.failure();

@@ -61,7 +61,9 @@ export const askUpstream = async (order: string): Promise<CartAnswer> => {
   const { data } = z.safeParse(CartDocument, settles === "done" ? json : undefined);
   if (data) return { cart: data.checked_out ? "checked out" : "open" };
   const failure =
-    settles === "done" ? `its response has no boolean checked_out (${describeRefusal(response)})` : describeFailure(response);
+    settles === "done"
+      ? `its response has no boolean checked_out (${describeRefusal(response)})`
+      : describeFailure(response);
   return { cart: "later", failure, wait_seconds };
 };
 

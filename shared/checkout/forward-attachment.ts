@@ -192,7 +192,11 @@ const recordResponse = async (
     const last_answer = describeFailure(response);
     const ended = (await completeReceipt(call, { last_answer, isOver })) ?? announced;
     const seconds = settles === "nothing" ? response.wait_seconds : secondsInFlight(ended);
-    return waitFor(ended, `${what} could not be ${decision}: the carrier was unavailable for too long (${last_answer}).`, seconds);
+    return waitFor(
+      ended,
+      `${what} could not be ${decision}: the carrier was unavailable for too long (${last_answer}).`,
+      seconds,
+    );
   }
   const decided = { status, answer, reason, last_answer: null, next_try_at: null, isOver };
   if (settles === "done") {

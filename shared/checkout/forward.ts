@@ -16,8 +16,9 @@ import { replaceReceipt } from "./receipts.ts";
  */
 export const forwardOrder = async ({ run, ...state }: State & RunRef): Promise<StepResult> => {
   const ref = { order_id: state.order_id, run };
+  const until = Date.now() + checkoutLimits.workMs;
   const order = parseItem(Order, await get(keys.order(ref.order_id)));
-  const { progress, ending, postponed } = await forwardAll(ref, order);
+  const { progress, ending, postponed } = await forwardAll(ref, order, until);
   if (progress && state.consecutive_waits > 0)
     await updateRun(ref, { consecutive_waits: 0, last_answer: null, next_try_at: null }, forwarding);
   const consecutive_waits = progress ? 0 : state.consecutive_waits;
@@ -33,21 +34,24 @@ type Ending = Exclude<Done, { kind: "done" }> | { readonly kind: "time" };
 type Postponed = { readonly request: string; readonly receipt: Receipt };
 
 /** One pool of calls for all requests. */
-const forwardAll = async (ref: RunRef, order: Order) => {
-  const until = Date.now() + checkoutLimits.workMs;
+const forwardAll = async (ref: RunRef, order: Order, until: number) => {
   const postponed: Postponed[] = [];
   let progress = false;
   let ending: Ending | undefined;
   let unscanned: Ending | undefined;
-  await forEachConcurrently(checkoutLimits.concurrency, callsOf(ref, order, () => ending !== undefined), async ({ request, call }) => {
-    if (!ending && Date.now() > until) ending = { kind: "time" };
-    if (ending) return;
-    const result = await call();
-    if (result.kind === "done") progress = true;
-    else if (result.kind === "wait" && result.unscanned) unscanned = result;
-    else ending = mostSevere(ending, result);
-    if (result.kind === "wait") postponed.push({ request, receipt: result.receipt });
-  });
+  await forEachConcurrently(
+    checkoutLimits.concurrency,
+    callsOf(ref, order, () => ending !== undefined),
+    async ({ request, call }) => {
+      if (!ending && Date.now() > until) ending = { kind: "time" };
+      if (ending) return;
+      const result = await call();
+      if (result.kind === "done") progress = true;
+      else if (result.kind === "wait" && result.unscanned) unscanned = result;
+      else ending = mostSevere(ending, result);
+      if (result.kind === "wait") postponed.push({ request, receipt: result.receipt });
+    },
+  );
   return { progress, ending: ending ?? unscanned, postponed };
 };
 

@@ -55,10 +55,9 @@ export const completeReceipt = async (
   }: Partial<Receipt> & { readonly state?: Decision; readonly refused?: string; readonly isOver: boolean },
 ): Promise<Receipt | undefined> => {
   const now = new Date();
-  // A call of another step, or of one that was killed, may still be in flight. This one may have ended later than announced.
-  const in_flight_until = isOver
-    ? (before?.in_flight_until ?? null)
-    : laterOf(now.getTime() + lateMs(announced.bytes), announced.in_flight_until);
+  // A call of another step, or of one that was killed, may still be in flight.
+  const earlier = before?.in_flight_until ?? null;
+  const in_flight_until = isOver ? earlier : laterOf(now.getTime() + lateMs(announced.bytes), earlier);
   const completed = { ...announced, ...outcome, at: now.toISOString(), in_flight_until };
   const failed = await transact({
     receipt: { update: keys.receipt(target.request, announced.attachment), set: completed, when: unchanged(announced) },

@@ -4,7 +4,14 @@ import { transact } from "../table/write.ts";
 import { askUpstream, checkOutUpstream } from "./carrier.ts";
 import { type CarrierResponse, describeFailure, describeRefusal } from "./carrier-client.ts";
 import { nothingToRetry, readRun, recordEnd, secondsUntil, updateRun } from "./checkout-run.ts";
-import { type CheckoutRun, type FailureKind, type RunRef, Sealed, type State, type StepResult } from "./checkout-schema.ts";
+import {
+  type CheckoutRun,
+  type FailureKind,
+  type RunRef,
+  Sealed,
+  type State,
+  type StepResult,
+} from "./checkout-schema.ts";
 import { checkoutLimits, graceMs, lateMs, maxCallMs, pauseSeconds } from "./limits.ts";
 import { lateChanges } from "./plan.ts";
 
@@ -43,17 +50,18 @@ const lookAgain = ({ state }: Submission): StepResult => {
 /** Asks whether an earlier run has checked the cart out. If the carrier cannot say, that run's call is repeated. */
 const ask = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
-  const wait_seconds = secondsUntil(before.calls_end_by, new Date());
-  if (wait_seconds > 0) {
+  const secondsLeft = secondsUntil(before.calls_end_by, new Date());
+  if (secondsLeft > 0) {
     const waiting = { last_answer: "an earlier call may be in progress", next_try_at: before.calls_end_by };
     await updateRun(ref, waiting, { status: "RUNNING", calls_end_by: before.calls_end_by });
-    return { ...state, next: "WAIT_TO_SUBMIT", wait_seconds };
+    return { ...state, next: "WAIT_TO_SUBMIT", wait_seconds: secondsLeft };
   }
   const answer = await askUpstream(ref.order_id);
   if (answer.cart === "checked out") return finish(submission);
   if (answer.cart === "later") {
-    const failure = `For too long, the carrier has not said whether the cart is checked out: ${answer.failure}. If it cannot say, ask its support, and record the answer with: order settle ${ref.order_id}`;
-    return postpone(submission, before.calls_end_by, { ...answer, giveUp: failure, last_answer: answer.failure }, true);
+    const { failure: last_answer, wait_seconds } = answer;
+    const giveUp = `For too long, the carrier has not said whether the cart is checked out: ${last_answer}. If it cannot say, ask its support, and record the answer with: order settle ${ref.order_id}`;
+    return postpone(submission, before.calls_end_by, { giveUp, last_answer, wait_seconds }, true);
   }
   const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;
   if (answer.cart === "cannot say" && isSealed) return checkOutCart(submission);
@@ -81,7 +89,9 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
       set: announced,
       when: { equals: { ...isOwn(submission), outcome_unknown, calls_end_by: before.calls_end_by } },
     },
-    order: outcome_unknown ? undefined : { update: keys.order(ref.order_id), set: { seal }, when: { equals: unchanged } },
+    order: outcome_unknown
+      ? undefined
+      : { update: keys.order(ref.order_id), set: { seal }, when: { equals: unchanged } },
   });
   if (failed.has("run")) return lookAgain(submission);
   if (failed.has("order")) return forwardAgain(submission);
@@ -164,7 +174,12 @@ const postpone = async (
   const wait_seconds = pauseSeconds(state.consecutive_waits, least, Math.random);
   const consecutive_waits = state.consecutive_waits + 1;
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
-  const recorded = await record(submission, announced, { ...calls, consecutive_waits, last_answer, next_try_at }, doubt);
+  const recorded = await record(
+    submission,
+    announced,
+    { ...calls, consecutive_waits, last_answer, next_try_at },
+    doubt,
+  );
   return recorded ? { ...state, consecutive_waits, next: "WAIT_TO_SUBMIT", wait_seconds } : lookAgain(submission);
 };
 

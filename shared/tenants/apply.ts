@@ -294,7 +294,13 @@ const planOrder: PlanEntry<"orders"> = (path, id, entry, resolved) => {
   const account = ownerId(entry.account, resolved);
   const stored = resolved.stored.orders.get(id);
   if (!stored) {
-    const order: Order = { id, account: account ?? "", state: entry.state ?? "CART", attachment_count: 0, attachments_version: 0 };
+    const order: Order = {
+      id,
+      account: account ?? "",
+      state: entry.state ?? "CART",
+      attachment_count: 0,
+      attachments_version: 0,
+    };
     const listed = { ...keys.accountOrder(order.account, id), id };
     return planNew(path, entry, order, [{ ...keys.order(id), ...order }, listed], resolved);
   }

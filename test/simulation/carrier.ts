@@ -4,7 +4,20 @@ import { type Cart, type CartCall, emptyCart, handleCall, type Reply } from "../
 import type { HttpResponse } from "../../shared/checkout/http-request.ts";
 import { judgeCaller } from "./promises.ts";
 import { beforeCall } from "./service.ts";
-import { after, as, between, chance, currentTask, elapsed, faultOf, numbered, outside, pick, place, say } from "./world.ts";
+import {
+  after,
+  as,
+  between,
+  chance,
+  currentTask,
+  elapsed,
+  faultOf,
+  numbered,
+  outside,
+  pick,
+  place,
+  say,
+} from "./world.ts";
 
 /**
  * The carrier behind `http.request`: the carts of `npm start`'s carrier, with calls that act late or never, responses that are lost or
@@ -255,12 +268,7 @@ const send = async (path: string, sent: Sent, signal: AbortSignal): Promise<Http
 };
 
 /** Lambda's response to the invocation of the adapter, which fails if its own call does. */
-const invokeAdapter = async (
-  named: string,
-  call: Call,
-  signal: AbortSignal,
-  where: string,
-): Promise<HttpResponse> => {
+const invokeAdapter = async (named: string, call: Call, signal: AbortSignal, where: string): Promise<HttpResponse> => {
   const fault = faultOf("adapter", named, ["throttled", "unavailable"]);
   if (fault) return { status: fault === "throttled" ? 429 : 500, headers: {}, text: "" };
   const result = await attempt(named, call, signal, where).then(
@@ -284,7 +292,9 @@ export const requestCarrier = (url: URL, { method, headers, signal }: RequestOpt
   });
   signal.addEventListener("abort", () => outgoing.destroy(signal.reason));
   const respond = ({ status: statusCode, headers: received, text }: HttpResponse) => {
-    const headersDistinct = Object.fromEntries(Object.entries(received).map(([name, value]) => [name.toLowerCase(), [value]]));
+    const headersDistinct = Object.fromEntries(
+      Object.entries(received).map(([name, value]) => [name.toLowerCase(), [value]]),
+    );
     outgoing.emit("response", Object.assign(Readable.from([Buffer.from(text)]), { statusCode, headersDistinct }));
   };
   outgoing.on("finish", () => {

@@ -25,11 +25,7 @@ describe("a checkout", () => {
     const run = await checkOut(order.id);
 
     expect(run).toMatchObject({ status: "SUCCEEDED", error: null });
-    expect(run.called.map((name) => name.replace("checkout/", ""))).toEqual([
-      "begin",
-      "forward",
-      "submit",
-    ]);
+    expect(run.called.map((name) => name.replace("checkout/", ""))).toEqual(["begin", "forward", "submit"]);
     const expected = [`${first} ${own}`, `${first} ${shared}`, `${second} ${shared}`].sort();
     expect(await upstream.forwarded(order.id)).toEqual(expected);
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "PUT 201", "PUT 201", "POST 200"]);

@@ -6,12 +6,15 @@ export type CarrierResponse = number | readonly [status: number, headers: Record
 
 /** A carrier, and a Lambda with its adapter, that stores nothing: the test chooses each of its responses. */
 export const scriptedCarrier = async () => {
+  /** The idempotency keys of all calls. */
+  const keys: (string | undefined)[] = [];
   let respond: (call: string) => CarrierResponse | Promise<CarrierResponse> = () => 599;
   const { url, close } = await listen(
     createServer(async (incoming, outgoing) => {
       const { method, url: path = "" } = incoming;
       // A call that is cut off, as its file is not the one uploaded, gets no response.
       if ((await text(incoming).catch(() => undefined)) === undefined) return outgoing.destroy();
+      keys.push(incoming.headers["idempotency-key"]?.toString());
       const response = await respond(method === "GET" ? "GET cart" : `${method} ${path.split("/").at(-1)}`);
       const [status, headers, answer = "why"] = typeof response === "number" ? [response, {}] : response;
       outgoing.writeHead(status, headers).end(answer);
@@ -20,6 +23,7 @@ export const scriptedCarrier = async () => {
   return {
     url,
     close,
+    keys,
     respondWith: (response: typeof respond) => {
       respond = response;
     },

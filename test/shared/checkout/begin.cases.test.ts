@@ -1,0 +1,171 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { startStepFunctions } from "../../../infra/local/step-functions.ts";
+import { beginRun, failRun, markCrashed, readRun, withoutResult } from "../../../shared/checkout/checkout-run.ts";
+import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
+import { submitOrder } from "../../../shared/checkout/submit.ts";
+import { collections, keys } from "../../../shared/table/keys.ts";
+import { queryAll } from "../../../shared/table/read.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import { storeRun } from "../../support/fixtures/runs.ts";
+import { at, isSealed, now, running, sealBy, storedOrder } from "../../support/fixtures/step-by-step.ts";
+
+/** How a run begins and fails, where whole checkouts do not show it. */
+
+const week = (7 * 24 + 1) * 3600;
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllEnvs();
+});
+
+/** Step Functions with an execution `last` that is in progress, or has ended, or with none. */
+const withExecution = async (execution: "running" | "ended" | "unknown") => {
+  const forever = () => new Promise<never>(() => {});
+  const stepFunctions = await startStepFunctions({
+    load: () => (execution === "ended" ? async () => ({ next: "DONE" }) : forever),
+  });
+  vi.stubEnv("AWS_ENDPOINT_URL_SFN", stepFunctions.url);
+  vi.stubEnv("STATE_MACHINE_ARN", stepFunctions.stateMachineArn);
+  if (execution !== "unknown") {
+    const started = await stepFunctions.workflow.start("last", JSON.stringify({ order_id: "x" }));
+    if (execution === "ended") await started?.ended;
+  }
+  return stepFunctions;
+};
+
+describe("the start of a run", () => {
+  it("locks the order, and knows the twenty runs before it", async () => {
+    const { order, ref } = await storedOrder();
+    const state = { order_id: order, passes_left: 24, consecutive_waits: 0, version: null };
+    expect(await beginRun(ref, now)).toEqual({ ...state, next: "FORWARD" });
+    const fresh = { run: "this", status: "RUNNING", started_at: at(0), ended_at: null, reason: null, failure: null };
+    const calls = { outcome_unknown: false, sealed: false, checked_out: false, calls_end_by: at(0) };
+    const none = { consecutive_waits: 0, last_answer: null, next_try_at: null };
+    const first = { ...fresh, ...calls, ...none, attempt: 1, earlier_runs: [] };
+    expect(await readRun(order)).toEqual(first);
+    const earlier_runs = Array.from({ length: 20 }, (_, index) => `run ${index}`);
+    await storeRun(order, { earlier_runs });
+    await beginRun(ref, now);
+    const known = ["last", ...earlier_runs.slice(0, 19)];
+    expect(await readRun(order)).toEqual({ ...first, attempt: 4, earlier_runs: known });
+  });
+
+  const waits = (wait_seconds: number) => ({ next: "WAIT_TO_FORWARD", wait_seconds });
+  it.each<[string, Partial<CheckoutRun>, object]>([
+    ["after one that failed with calls in flight", { calls_end_by: at(7.1) }, waits(8)],
+    ["after one that succeeded", { status: "SUCCEEDED" }, { next: "FORWARD" }],
+    ["after one that crashed", { status: "CRASHED" }, waits(175)],
+    ["after one that crashed with later calls", { status: "CRASHED", calls_end_by: at(181) }, waits(181)],
+    ["after one whose outcome is unknown", { outcome_unknown: true }, { next: "SUBMIT" }],
+    ["after one that is too old", { status: "RUNNING", started_at: at(-week) }, waits(175)],
+    ["of itself again", { run: "this", status: "RUNNING", calls_end_by: at(3) }, waits(3)],
+    ["of itself after its end", { run: "this" }, { next: "FAIL" }],
+  ])("%s", async (_, last, start) => {
+    const { order, ref } = await storedOrder();
+    await storeRun(order, last);
+    expect(await beginRun(ref, now)).toMatchObject(start);
+  });
+
+  it.each<[string, Partial<CheckoutRun>, "running" | "ended" | "unknown", boolean]>([
+    ["is in progress", {}, "running", true],
+    ["is in progress, and stops", { status: "STOPPING" }, "running", true],
+    ["is not known for a minute", { started_at: at(-59) }, "unknown", true],
+    ["is not known for longer", { started_at: at(-60) }, "unknown", false],
+    ["has ended, though nobody was told", { started_at: at(0) }, "ended", false],
+  ])("beside a run whose execution %s", async (_, last, execution, isBeside) => {
+    const stepFunctions = await withExecution(execution);
+    const { order, ref } = await storedOrder();
+    await storeRun(order, { status: "RUNNING", outcome_unknown: true, ...last });
+    const beside = { next: "ALREADY_RUNNING", reason: "The run last is checking this order out." };
+    expect(await beginRun(ref, now)).toMatchObject(isBeside ? beside : { next: "SUBMIT" });
+    const after = { run: "this", attempt: 4, outcome_unknown: true, calls_end_by: at(175) };
+    expect(await readRun(order)).toMatchObject(isBeside ? { run: "last" } : after);
+    await stepFunctions.close();
+  });
+
+  it("beside another that starts at the same time finds its lock", async () => {
+    const stepFunctions = await withExecution("unknown");
+    for (const last of [undefined, {}]) {
+      const { order, ref } = await storedOrder();
+      if (last) await storeRun(order, last);
+      const both = await Promise.all([beginRun(ref, now), beginRun({ ...ref, run: "other" }, now)]);
+      expect(both.map(({ next }) => next).sort()).toEqual(["ALREADY_RUNNING", "FORWARD"]);
+    }
+    await stepFunctions.close();
+  });
+
+  it("does not happen while the order is being checked out, whatever it has read first", async () => {
+    const { order, ref, state } = await storedOrder();
+    await running(order, { outcome_unknown: true, checked_out: true });
+    const submitted = await state();
+    let reads = 0;
+    const isSecondRead = ({ operation }: TableCall) => operation === "GetItem" && ++reads === 2;
+    beforeTableCall(isSecondRead, () => submitOrder(submitted));
+    expect(await beginRun({ ...ref, run: "other" }, now)).toMatchObject({ next: "DONE" });
+    expect(await readRun(order)).toMatchObject({ run: "this", status: "SUCCEEDED" });
+  });
+});
+
+describe("the failure of a run", () => {
+  const unknown = "It is unknown whether the cart is checked out. The next run asks the carrier first, after";
+  it.each<[string, Partial<CheckoutRun>, object, object]>([
+    ["is running", {}, { kind: "fault" }, { status: "FAILED", reason: "default", failure: "fault" }],
+    [
+      "was refused",
+      { status: "STOPPING", reason: "why", failure: "refused" },
+      { kind: "refused" },
+      { status: "FAILED", reason: "why" },
+    ],
+    [
+      "leaves a doubt",
+      { outcome_unknown: true, calls_end_by: at(9) },
+      { kind: "fault" },
+      { status: "FAILED", reason: `default. ${unknown} ${at(9)}.` },
+    ],
+    ["has lost its lock", { run: "other" }, { cause: "default" }, { status: "RUNNING", reason: null }],
+    ["has succeeded", { status: "SUCCEEDED" }, { kind: "fault" }, { status: "SUCCEEDED" }],
+  ])("that %s", async (_, changes, failure, stored) => {
+    const { order, ref } = await storedOrder();
+    await running(order, changes);
+    await sealBy("this", order);
+    for (const _ of ["fails", "is repeated"]) expect(await failRun(ref, "default", now)).toMatchObject(failure);
+    expect([await readRun(order), await isSealed(order)]).toMatchObject([stored, true]);
+  });
+
+  it("is recorded once, also beside a copy of its last step and a late report of a crash", async () => {
+    const { order, ref, parent } = await storedOrder();
+    await running(order, { status: "STOPPING" });
+    const stopping = await readRun(order);
+    const isRecorded = ({ items }: TableCall) => items.some(({ sk }) => sk.startsWith("EVENT#"));
+    beforeTableCall(isRecorded, () => failRun(ref, "a copy", now));
+    await failRun(ref, "late", now);
+    expect(stopping && (await markCrashed(order, stopping, now))).toBe(false);
+    const events = await Array.fromAsync(queryAll(collections.events(parent)), ({ type }) => type);
+    expect(events.sort()).toEqual(["order.checkout_failed", "order.created"]);
+  });
+
+  it.each([
+    [false, unknown],
+    [true, "The carrier has checked the cart out. The next run completes the order."],
+  ])(
+    "as a crash has the reason for which it was stopping; checked out at the carrier: %j",
+    async (checked_out, said) => {
+      const { order } = await storedOrder();
+      await running(order, { status: "STOPPING", reason: "It was refused: 422", outcome_unknown: true, checked_out });
+      const stopping = await readRun(order);
+      expect(stopping && (await markCrashed(order, stopping, now))).toBe(true);
+      const reason = expect.stringContaining(`It was refused: 422. ${withoutResult} ${said}`);
+      expect(await readRun(order)).toMatchObject({ status: "CRASHED", reason });
+    },
+  );
+
+  it("as a crash leaves a run alone to which the carrier has responded meanwhile", async () => {
+    const { order } = await storedOrder();
+    await running(order, { outcome_unknown: true });
+    const last = await readRun(order);
+    await transact({ run: { update: keys.checkout(order), set: { checked_out: true }, when: {} } });
+    expect(last && (await markCrashed(order, last, now))).toBe(false);
+  });
+});

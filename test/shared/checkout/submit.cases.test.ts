@@ -1,0 +1,281 @@
+import { describe, expect, it, vi } from "vitest";
+import { failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
+import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
+import { submitOrder } from "../../../shared/checkout/submit.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { get } from "../../../shared/table/read.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { forwardableType } from "../../../shared/tenants/tenant-schema.ts";
+import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import {
+  at,
+  attachedOne,
+  busy,
+  isSealed,
+  now,
+  pass,
+  refuses,
+  running,
+  says,
+  sealBy,
+  sealedOrder,
+  stepByStep,
+  storedOrder,
+  was503,
+} from "../../support/fixtures/step-by-step.ts";
+import type { CarrierResponse } from "../../support/servers/scripted-carrier.ts";
+
+/** What the step `submit` decides, where whole checkouts do not show it. */
+
+const carrier = await stepByStep();
+const isWrite = ({ operation }: TableCall) => operation === "TransactWriteItems";
+const conflict = (text: string): CarrierResponse => [409, {}, JSON.stringify({ error: text })];
+
+const wait = (wait_seconds: number, consecutive_waits = 2) => ({
+  next: "WAIT_TO_SUBMIT",
+  wait_seconds,
+  consecutive_waits,
+});
+const [done, fails, again] = [{ next: "DONE" }, { next: "FAIL" }, { next: "FORWARD", version: null }];
+
+/** What the run says afterwards, and whether the order is sealed. */
+type After = { readonly run: object; readonly sealed: boolean };
+const open = (run: object): After => ({ run: { outcome_unknown: false, sealed: false, ...run }, sealed: false });
+const doubted = (run: object): After => ({ run: { outcome_unknown: true, ...run }, sealed: true });
+const ended: After = {
+  run: { status: "SUCCEEDED", outcome_unknown: false, last_answer: null, next_try_at: null },
+  sealed: true,
+};
+const stopping = { status: "STOPPING", next_try_at: null };
+
+describe("the checkout of the cart", () => {
+  const later = { "Retry-After": "60" };
+  it.each<[string, CarrierResponse[], number, object, After]>([
+    ["is done", [200], 1, done, ended],
+    ["was done before: nothing of ours can be in progress", [conflict("checked out")], 1, done, ended],
+    ["may be refused", [refuses(409, "why")], 1, fails, doubted({ ...stopping, failure: "fault" })],
+    ["may be in progress", [504, 409], 1, wait(40), doubted({ status: "RUNNING", calls_end_by: at(40) })],
+    [
+      "may be in progress, though it is refused",
+      [503, refuses(422, "no")],
+      1,
+      wait(40),
+      doubted({ status: "RUNNING" }),
+    ],
+    ["may be in progress, though a proxy denies it", [500, 403], 1, wait(40), doubted({ status: "RUNNING" })],
+    [
+      "is refused",
+      [refuses(400, "no")],
+      1,
+      fails,
+      open({ ...stopping, failure: "refused", reason: expect.stringMatching(/: 400 /) }),
+    ],
+    ["is refused without a reason", [422], 1, fails, open({ ...stopping, failure: "refused" })],
+    ["is denied", [403], 1, fails, open({ ...stopping, failure: "fault" })],
+    [
+      "is redirected, which settles nothing",
+      Array(4).fill([302, { Location: "/" }]),
+      1,
+      wait(1),
+      open({ last_answer: "it responded with 302" }),
+    ],
+    ["was too much", [[429, later]], 9, wait(60, 10), open({ status: "RUNNING", calls_end_by: at(0) })],
+    [
+      "waits the last time",
+      [busy],
+      9,
+      wait(60, 10),
+      doubted({ last_answer: was503, next_try_at: at(60), calls_end_by: at(40) }),
+    ],
+    ["has waited too long", [busy], 10, fails, doubted({ ...stopping, failure: "fault" })],
+    ["has waited too long for a carrier that has not acted", [[429, later]], 10, fails, open(stopping)],
+  ])("%s", async (_, responses, consecutive_waits, next, { run, sealed }) => {
+    const { order, state } = await storedOrder(forwardableType);
+    await running(order);
+    const calls = carrier.respondInTurn(...responses);
+    expect(await submitOrder({ ...(await state()), consecutive_waits })).toMatchObject(next);
+    expect(calls).toEqual(responses.map(() => "POST checkout"));
+    expect([await readRun(order), await isSealed(order)]).toMatchObject([run, sealed]);
+    const [stored, { state: cart }] = [await readRun(order), Object(await get(keys.order(order)))];
+    expect(cart).toBe(stored?.status === "SUCCEEDED" ? "CHECKED_OUT" : "CART");
+  });
+
+  it.each<[string, CarrierResponse, object, object]>([
+    ["409, so it is done", 409, done, ended.run],
+    ["its own words", 422, fails, open(stopping).run],
+    ["a proxy's 403, so the doubt stays", 403, fails, doubted(stopping).run],
+  ])("is repeated once no attempt can act, and then settled by %s", async (_, response, next, run) => {
+    const { order, state } = await storedOrder(forwardableType);
+    await running(order);
+    carrier.respondInTurn(504, 409);
+    const waiting = await submitOrder(await state());
+    expect(waiting).toMatchObject(wait(40));
+    pass(40);
+    carrier.respondInTurn(response);
+    expect(await submitOrder({ ...waiting, run: "this" })).toMatchObject(next);
+    expect(await readRun(order)).toMatchObject(run);
+  });
+
+  it("twice at once is settled by the copy that has called last", async () => {
+    const { order, state } = await storedOrder();
+    await running(order);
+    const submitted = await state();
+    let calls = 0;
+    carrier.respondWith(async () => {
+      calls += 1;
+      // Another copy announces its call while this one is in progress, and returns first.
+      if (calls === 1) expect(await submitOrder(submitted)).toMatchObject(wait(176));
+      return 422;
+    });
+    expect(await submitOrder(submitted)).toMatchObject(wait(1));
+    expect([calls, await readRun(order)]).toMatchObject([2, { outcome_unknown: true, status: "RUNNING" }]);
+  });
+
+  it("seals the order in the version that the carrier has, and otherwise forwards again", async () => {
+    const { order, state, attach } = await attachedOne();
+    const forwarded = await state();
+    await attach(0);
+    const calls = carrier.respondInTurn(200);
+    expect(await submitOrder(forwarded)).toMatchObject({ ...again, consecutive_waits: 0 });
+    const changing = "The order's attachments keep changing: try again later.";
+    expect(await submitOrder({ ...forwarded, passes_left: 0 })).toMatchObject(fails);
+    expect([calls, await isSealed(order), await readRun(order)]).toMatchObject([[], false, { reason: changing }]);
+  });
+
+  it("is not sent later than announced", async () => {
+    const { order, state } = await storedOrder();
+    await running(order);
+    const calls = carrier.respondInTurn(200);
+    const submitted = await state();
+    beforeTableCall(isWrite, async () => void vi.setSystemTime(now.getTime() + 135_000));
+    expect([await submitOrder(submitted), calls]).toMatchObject([wait(1), []]);
+    const unsent = { outcome_unknown: false, last_answer: "the deadline passed before the call was sent" };
+    expect(await readRun(order)).toMatchObject(unsent);
+  });
+
+  it("that was done is recorded at once: whatever ends the run then, the next one completes the order without asking", async () => {
+    const { order, ref, state } = await storedOrder();
+    await running(order);
+    carrier.respondWith(async () => {
+      await failRun(ref, "It was stopped.", now);
+      return 200;
+    });
+    expect(await submitOrder(await state())).toMatchObject(wait(1));
+    expect(await readRun(order)).toMatchObject({ status: "FAILED", outcome_unknown: true, checked_out: true });
+    await running(order, { run: "next", outcome_unknown: true, checked_out: true });
+    const calls = carrier.respondInTurn();
+    expect(await submitOrder({ ...(await state()), run: "next" })).toMatchObject(done);
+    expect([calls, await get(keys.order(order))]).toMatchObject([[], { state: "CHECKED_OUT" }]);
+  });
+
+  it("counts what came too late for the carrier", async () => {
+    const { state, own, attach, remove } = await attachedOne();
+    carrier.respondWith(async () => {
+      for (const to of ["order", 0] as const) await attach(to);
+      await remove(0, own);
+      return 200;
+    });
+    expect(await submitOrder(await state())).toMatchObject({
+      next: "DONE",
+      reason: "Attachments that came too late for the carrier: 2 added or changed and not forwarded.",
+    });
+  });
+});
+
+describe("a run after a checkout of the cart whose outcome is unknown", () => {
+  it("asks only once no earlier call can be in progress", async () => {
+    const { order, state } = await sealedOrder({ calls_end_by: at(9.5) });
+    const calls = carrier.respondInTurn(says(false));
+    expect(await submitOrder(await state())).toMatchObject(wait(10, 1));
+    expect([calls, await readRun(order)]).toMatchObject([[], { next_try_at: at(9.5) }]);
+    pass(9.5);
+    expect(await submitOrder(await state())).toMatchObject(again);
+  });
+
+  const unusable = (text: string) => doubted({ last_answer: `its response has no boolean checked_out (${text})` });
+  it.each<[string, CarrierResponse[], object, After]>([
+    [
+      "forwards again if it is open",
+      [says(false)],
+      again,
+      open({ calls_end_by: at(0), status: "RUNNING", consecutive_waits: 0 }),
+    ],
+    ["completes the order if it is done", [says(true)], done, ended],
+    ["waits for the answer", [busy], wait(60), doubted({ calls_end_by: at(-60), last_answer: was503 })],
+    ["waits for another answer than a text", [says("no")], wait(1), unusable('200 {"checked_out":"no"}')],
+    ["waits for another answer than no document", [[200, {}, "true"]], wait(1), unusable("200 true")],
+    ["waits for another answer than none", [[204, {}, ""]], wait(1), unusable("204")],
+    [
+      "waits for an answer that is not redirected",
+      Array(4).fill([302, { Location: "/" }]),
+      wait(1),
+      doubted({ last_answer: "it responded with 302" }),
+    ],
+    ["repeats the call if the carrier cannot say", [404, 200], done, ended],
+    ["repeats the call if the carrier has no such method", [501, busy], wait(60), doubted({})],
+    ["repeats a call that is refused", [405, 422], fails, open({ ...stopping, failure: "refused" })],
+    ["repeats a call that a proxy may deny", [404, 400], fails, doubted(stopping)],
+  ])("%s", async (_, responses, next, { run, sealed }) => {
+    const { order, state } = await sealedOrder();
+    const calls = carrier.respondInTurn(...responses);
+    expect(await submitOrder(await state())).toMatchObject(next);
+    const [first, second] = new Set(calls);
+    expect([first, second ?? "POST checkout"]).toEqual(["GET cart", "POST checkout"]);
+    expect([await readRun(order), await isSealed(order)]).toMatchObject([run, sealed]);
+  });
+
+  it("that gets no usable answer for too long says what is wrong with it, and who can end the doubt", async () => {
+    const { order, ref, state } = await sealedOrder();
+    carrier.respondInTurn([200, {}, '{"ok":true}']);
+    expect(await submitOrder({ ...(await state()), consecutive_waits: 10 })).toMatchObject(fails);
+    await failRun(ref, "", now);
+    const reason = expect.stringMatching(/no boolean checked_out \(200 \{"ok":true\}\)\..*order settle \w{26}/);
+    expect(await readRun(order)).toMatchObject({ status: "FAILED", outcome_unknown: true, reason });
+  });
+
+  it.each<Partial<CheckoutRun> | undefined>([{ run: "other" }, { status: "STOPPING" }, undefined])(
+    "asks nothing as %j",
+    async (changes) => {
+      const { state } = changes ? await sealedOrder(changes) : await storedOrder();
+      const calls = carrier.respondInTurn(says(true));
+      expect([await submitOrder(await state()), calls]).toMatchObject([fails, []]);
+    },
+  );
+
+  it("never repeats the call if the order is not sealed: what is missing is forwarded first", async () => {
+    const { order, state } = await storedOrder();
+    await running(order, { outcome_unknown: true });
+    const calls = carrier.respondInTurn(404);
+    expect([await submitOrder(await state()), calls]).toMatchObject([again, ["GET cart"]]);
+  });
+
+  it.each<[string, CarrierResponse]>([
+    ["is open", says(false)],
+    ["cannot be said", 404],
+  ])("changes nothing in a late copy of the step that learns that it %s", async (_, learned) => {
+    const { order, state } = await sealedOrder();
+    const submitted = await state();
+    const calls = carrier.respondInTurn(learned, says(false), busy);
+    beforeTableCall(isWrite, async () => {
+      expect(await submitOrder(submitted)).toMatchObject(again);
+      expect(await submitOrder(submitted)).toMatchObject(wait(60));
+    });
+    expect(await submitOrder(submitted)).toMatchObject(wait(1));
+    expect(calls).toEqual(["GET cart", "GET cart", "POST checkout"]);
+    expect([await readRun(order), await isSealed(order)]).toMatchObject([
+      { outcome_unknown: true, sealed: true },
+      true,
+    ]);
+  });
+
+  it("changes nothing of a run to which the carrier has said meanwhile that it is done", async () => {
+    const { order, state } = await sealedOrder();
+    carrier.respondInTurn(says(false));
+    const recorded = { run: { update: keys.checkout(order), set: { checked_out: true }, when: {} } };
+    beforeTableCall(isWrite, () => transact(recorded));
+    expect(await submitOrder(await state())).toMatchObject(wait(1));
+    expect([await readRun(order), await isSealed(order)]).toMatchObject([{ outcome_unknown: true }, true]);
+    await sealBy("last", order);
+    expect(await submitOrder(await state())).toMatchObject(done);
+  });
+});
