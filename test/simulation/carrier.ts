@@ -21,13 +21,18 @@ import {
 
 /**
  * The carrier behind `http.request`: the carts of `npm start`'s carrier, with calls that act late or never, responses that are lost or
- * come from a proxy, and an adapter function in front of it, if there is one.
+ * come from a proxy, and an adapter function in front of it, if there is one. It does everything that shared/checkout/README.md
+ * allows a carrier and what stands before it to do, and nothing that it excludes.
  */
 
 /** What stays the same about a carrier in a schedule. */
 export type Character = {
-  /** How it answers whether a cart is checked out, if it cannot say. */
-  readonly cannotSay: number | undefined;
+  /** How it always answers whether a cart is checked out, if it cannot say. */
+  readonly cannotSay: Reply | undefined;
+  /** How it answers a DELETE of what it does not have. */
+  readonly gone: number;
+  /** Whether it refuses a call with 409 while it processes another with the same key. */
+  readonly guardsKeys: boolean;
   /** How it refuses to check out a cart that has a file with this hash, if there is one: the customer has to replace it. */
   readonly refusal: { readonly sha256: string; readonly reply: Reply } | undefined;
   readonly isAdapted: boolean;
@@ -40,8 +45,8 @@ export type Character = {
 type Callbacks = {
   /** When a call has arrived. */
   readonly onCalled: (call: CartCall, named: string) => void;
-  /** Before and after a call has acted. */
-  readonly onActed: (call: CartCall, reply: Reply, before: Cart) => void;
+  /** Before and after a call has acted that began at this time. */
+  readonly onActed: (call: CartCall, reply: Reply, before: Cart, begunAt: number) => void;
   /** Ids do not say what they are of. */
   readonly nameOf: (path: string) => string;
 };
@@ -49,6 +54,8 @@ type Callbacks = {
 let cart: Cart = emptyCart();
 let character: Character = {
   cannotSay: undefined,
+  gone: 200,
+  guardsKeys: false,
   refusal: undefined,
   isAdapted: false,
   phaseMs: undefined,
@@ -56,12 +63,18 @@ let character: Character = {
 };
 let callbacks: Callbacks = { onCalled: () => {}, onActed: () => {}, nameOf: (path) => path };
 let hasLied = false;
+/** Whether its last answer was a 2xx to the question that does not say whether the cart is checked out. */
+let hasSaidNothing = false;
+/** The calls that it is processing, by path and key. */
+let processing = new Set<string>();
 
 export const beginCarrier = (of: Character, toCall: Callbacks): void => {
   cart = emptyCart();
   character = of;
   callbacks = toCall;
   hasLied = false;
+  hasSaidNothing = false;
+  processing = new Set();
 };
 
 export const cartNow = (): Cart => cart;
@@ -69,7 +82,9 @@ export const cartNow = (): Cart => cart;
 /** Whether it has denied once that the cart is checked out. */
 export const hasCarrierLied = (): boolean => hasLied;
 
-/** What an attempt leads to, besides a response in time. A proxy's response may come before the carrier acts, or in its place. */
+export const hasCarrierSaidNothing = (): boolean => hasSaidNothing;
+
+/** What an attempt leads to, besides a response in time. A gateway's or proxy's may come before the carrier acts, or in its place. */
 const kinds = [
   "no connection",
   "broken before",
@@ -78,12 +93,10 @@ const kinds = [
   "no response",
   "no response, acts late",
   "no response, never acts",
-  "500",
-  "503",
+  "unavailable",
+  "unavailable after",
+  "unavailable, acts late",
   "429",
-  "408",
-  "500 after",
-  "504, acts late",
   "redirect",
   "a proxy's refusal",
   "refusal",
@@ -102,44 +115,58 @@ const responseOf = ({ status, body, headers = {} }: Reply): HttpResponse => ({
 });
 
 /** Lets a call act now. The attachments of a cart's document are of no interest here. */
-const act = (call: CartCall): Reply => {
+const act = (call: CartCall, begunAt: number): Reply => {
   const { refusal } = character;
   const isRefused = Object.values(cart.held).some(({ sha256 }) => sha256 === refusal?.sha256);
   if (refusal && isRefused && call.method === "POST" && !cart.checked_out) return refusal.reply;
+  const isGone = call.method === "DELETE" && !cart.checked_out && !(placeIn(call.path) in cart.held);
+  if (isGone && character.gone !== 200) return { status: character.gone, body: { error: "not found" } };
   const before = { ...cart, held: { ...cart.held } };
   const reply = handleCall(cart, call);
-  callbacks.onActed(call, reply, before);
+  callbacks.onActed(call, reply, before, begunAt);
   return reply;
 };
 
-const answerToTheQuestion = (named: string): Reply => {
-  const unusable = pick<Reply>(`${named} unusable`, [
-    { status: 200, body: "true" },
-    { status: 200, body: { checked_out: "true" } },
-    { status: 204, body: null },
-  ]);
-  const fault = faultOf("carrier GET", named, ["unusable answer", "lie"]);
-  if (fault === "unusable answer") return unusable;
-  if (character.cannotSay !== undefined) return { status: character.cannotSay, body: { error: "not found" } };
+const placeIn = (path: string) => path.replace(/^.*\/requests\/(\w+)\/attachments\/(\w+)$/, "$1/$2");
+
+/** Answers that do not say whether the cart is checked out. */
+export const unusable = [
+  { status: 200, body: { ok: true } },
+  { status: 200, body: { checked_out: "true" } },
+  { status: 200, body: "<html>" },
+  { status: 204, body: null },
+] as const satisfies readonly Reply[];
+
+const answerToTheQuestion = (phase: string): Reply => {
+  const fault = faultOf("carrier GET", phase, ["unusable answer", "lie"]);
+  const silence = fault === "unusable answer" ? pick<Reply>(`${phase} unusable`, unusable) : character.cannotSay;
+  if (silence) {
+    hasSaidNothing = silence.status < 300;
+    return silence;
+  }
   const isLie = fault === "lie" && cart.checked_out && !hasLied;
   hasLied ||= isLie;
   return { status: 200, body: { checked_out: cart.checked_out && !isLie } };
 };
 
-const proxyRefusals = {
-  PUT: [400, 403, 404, 410, 413, 418],
-  // 404 and 410 count as done.
-  DELETE: [400, 403, 418],
-  POST: [400, 401, 403, 404, 405, 410],
-  GET: [400, 401, 403, 404, 405, 410, 501],
-} as const;
-type Method = keyof typeof proxyRefusals;
+type Method = "GET" | "PUT" | "DELETE" | "POST";
 type Call = CartCall & { readonly method: Method };
 
-const refusal = (named: string, { method }: Call): Reply => {
-  const isWithReason = chance(`${named} reason`) < 0.5;
+/** A gateway's response for a carrier that has not answered it, or not yet: nearly always the same. */
+const gatewayStatus = (named: string) =>
+  pick(chance(`${named} by another gateway`) < 0.1 ? named : "the gateway says", [500, 502, 503, 504, 408]);
+
+/** A proxy's refusal of a call that has not reached the carrier. A 404 or 410 to a DELETE that has a JSON body is the carrier's own. */
+const proxyRefusal = (named: string, { method }: Call): Reply => {
+  const status = pick(`${named} status`, [400, 401, 403, 404, 405, 410, 413, 418, ...(method === "GET" ? [501] : [])]);
+  const isHtml = chance(`${named} HTML`) < 0.5 || (method === "DELETE" && (status === 404 || status === 410));
+  return { status, body: isHtml ? "<html>" : { message: "Forbidden" } };
+};
+
+/** The carrier's own words: a 422, or a 4xx with a reason. */
+const refusal = (named: string): Reply => {
   const status = pick(`${named} status`, [422, 400, 403]);
-  return isWithReason || method === "PUT" || method === "DELETE"
+  return chance(`${named} reason`) < 0.5
     ? { status, body: { reason: "The letter is not signed." } }
     : { status: 422, body: { error: "not yet" } };
 };
@@ -148,9 +175,11 @@ const refusal = (named: string, { method }: Call): Reply => {
 const attempt = (named: string, call: Call, signal: AbortSignal, where: string) =>
   new Promise<HttpResponse>((resolve, reject) => {
     const task = currentTask();
+    const begunAt = elapsed();
     const { phaseMs } = character;
-    const phase = phaseMs && `${call.method} in phase ${Math.ceil(elapsed() / phaseMs)}`;
-    const fault = faultOf(`carrier ${call.method}`, phase || named, kinds);
+    const phase = phaseMs ? `${call.method} in phase ${Math.ceil(elapsed() / phaseMs)}` : named;
+    const fault = faultOf(`carrier ${call.method}`, phase, kinds);
+    hasSaidNothing = false;
     judgeCaller(task, call);
     callbacks.onCalled(call, named);
     const travel = (way: string) => between(`${named} ${way}`, 2, 60);
@@ -160,19 +189,32 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
       line(error.message);
       after(ms, () => reject(error), task);
     };
-    const answer = (reply: Reply) => {
+    const answer = (reply: Reply, ms = travel("back")) => {
       line(String(reply.status));
-      after(travel("back"), () => resolve(responseOf(reply)), task);
+      after(ms, () => resolve(responseOf(reply)), task);
     };
-    const acts = (ms: number, then: (reply: Reply) => void) =>
-      after(ms, () => then(call.method === "GET" ? answerToTheQuestion(named) : act(call)), outside);
-    /** It acts some time after its caller has given it up, or would have if it still ran. */
+    const key = `${call.method} ${call.path} ${call.idempotencyKey}`;
+    const isGuarded = character.guardsKeys && call.method !== "GET";
+    const isInProgress = isGuarded && processing.has(key);
+    const respond = (): Reply => {
+      if (isInProgress) return { status: 409, body: { error: "a request with this Idempotency-Key is in progress" } };
+      processing.delete(key);
+      return call.method === "GET" ? answerToTheQuestion(phase) : act(call, begunAt);
+    };
+    const acts = (ms: number, then: (reply: Reply) => void) => {
+      if (!isInProgress) processing.add(key);
+      after(isInProgress ? travel("there") : ms, () => then(respond()), outside);
+    };
+    /** It acts, or ends in vain, some time after its caller has given it up, or would have if it still ran. */
     const later = (from: number) => {
-      let isUnderWay = false;
+      let isUnderWay = isInProgress;
+      if (!isInProgress) processing.add(key);
       const begin = () => {
         if (isUnderWay) return;
         isUnderWay = true;
-        acts(timeoutMs * Math.sqrt(chance(`${named} late`)), ({ status }) => line(`acts, ${status}`));
+        const ends = () =>
+          chance(`${named} in vain`) < 0.3 ? processing.delete(key) : line(`acts, ${respond().status}`);
+        after(timeoutMs * Math.sqrt(chance(`${named} late`)), ends, outside);
       };
       after(from, begin, outside);
       signal.addEventListener("abort", begin);
@@ -195,29 +237,32 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
         return later(timeoutMs);
       case "no response, never acts":
         return line("never arrives");
-      case "500 after":
-        return acts(travel("there"), () => answer({ status: 500, body: {} }));
-      case "504, acts late": {
+      case "unavailable":
+        return answer({ status: gatewayStatus(named), body: {}, headers: retryAfter(named) });
+      case "unavailable after":
+        return acts(travel("there"), () => answer({ status: gatewayStatus(named), body: {} }));
+      case "unavailable, acts late": {
         const ms = travel("there");
         later(ms);
-        return void after(ms, () => answer({ status: pick(`${named} status`, [502, 504, 408]), body: {} }), outside);
+        return void after(ms, () => answer({ status: gatewayStatus(named), body: {} }), outside);
       }
-      case "redirect": {
-        const redirect = () => answer({ status: 302, body: "<html>" });
-        return chance(`${named} acts`) < 0.5 ? acts(travel("there"), redirect) : redirect();
-      }
-      case "a proxy's refusal":
-        return answer({ status: pick<number>(`${named} status`, proxyRefusals[call.method]), body: "<html>" });
-      case "500":
-      case "503":
       case "429":
-      case "408":
-        return answer({ status: Number(fault), body: {}, headers: retryAfter(named) });
+        return answer({ status: 429, body: {}, headers: retryAfter(named) });
+      case "redirect":
+        return answer({ status: pick(`${named} status`, [301, 302, 303, 307, 308]), body: "<html>" });
+      case "a proxy's refusal":
+        return answer(proxyRefusal(named, call));
       case "refusal":
         // Its own word, so it is true: it has not done this, and a cart that is checked out refuses with 409.
-        if (!cart.checked_out && call.method !== "GET") return answer(refusal(named, call));
+        if (!cart.checked_out || call.method === "GET") return answer(refusal(named));
+        break;
+      case "delayed": {
+        const ms = between(`${named} delay`, 100, timeoutMs * 0.9);
+        const there = ms * chance(`${named} delay there`);
+        return acts(there, (reply) => answer(reply, ms - there));
+      }
     }
-    acts(fault === "delayed" ? between(`${named} delay`, 100, timeoutMs * 0.9) : travel("there"), answer);
+    acts(travel("there"), answer);
   });
 
 const retryAfter = (named: string): Record<string, string> => {

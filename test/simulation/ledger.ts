@@ -7,23 +7,18 @@ import { keys } from "../../shared/table/keys.ts";
 import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
 import { allItems, itemAt, itemsBelow } from "./table.ts";
 
-/** What has happened in a schedule, as nobody in it can know: every version of each attachment, and each parent as it was sealed. */
+/** What has happened in a schedule, as nobody in it can know: every version of each attachment, and the order as it was sealed. */
 
-/** A parent when it was sealed, and the number of the commit. */
-type Sealed = {
-  readonly at: number;
-  readonly attachments: ReadonlyMap<string, Item>;
-  readonly requests: readonly string[];
-};
+/** The order when it was sealed: the number of the commit, and what is to be sent under each request. */
+type Seal = { readonly at: number; readonly requests: ReadonlyMap<string, ReadonlyMap<string, Item>> };
 
-const newLedger = (order: string) => ({
+const newLedger = (order: string, seal?: Seal) => ({
   order,
   /** By id, the oldest first. */
   versions: new Map<string, Item[]>(),
-  /** Where a deleted attachment was, and by which commit it went. */
-  deleted: new Map<string, { readonly pk: string; readonly at: number }>(),
-  /** By partition. */
-  sealed: new Map<string, Sealed>(),
+  /** By which commit a deleted attachment went. */
+  deletedAt: new Map<string, number>(),
+  seal,
   commits: 0,
   /** What ids are called in a trace: the same in every run of a schedule. */
   names: new Map([[order, "order"]]),
@@ -34,6 +29,8 @@ const newLedger = (order: string) => ({
   /** The keys under which the carrier has got what it has. */
   sentAs: new Map<string, string>(),
   isCheckedOut: false,
+  /** When it was last recorded that the carrier's cart is open: no call that began before may check it out. */
+  openAt: Number.NEGATIVE_INFINITY,
 });
 
 export let ledger = newLedger("");
@@ -67,15 +64,13 @@ export const receiptsBelow = (request: string): Item[] => itemsBelow(keys.reques
 
 const attachmentsOf = (pk: string) => new Map(itemsBelow(pk, "ATTACHMENT#").map((item) => [idOf(item), item]));
 
-/** The seal of an order or a request, and whose it is. */
-export const sealAt = (pk: string): { readonly run?: string } => Object(itemAt({ pk, sk: pk })?.seal);
+/** The order's seal, and whose it is. */
+export const sealOfOrder = (): { readonly run?: string } => Object(orderItem().seal);
 
-export const rememberSeal = (pk: string, isSealed: boolean): void => {
-  const { sealed, commits } = ledger;
-  const requests = pk === orderPk() ? forwardable() : [];
-  for (const one of [pk, ...requests.map((id) => keys.request(id).pk)])
-    if (isSealed) sealed.set(one, { at: commits, attachments: attachmentsOf(one), requests });
-    else sealed.delete(one);
+export const rememberSeal = (isSealed: boolean): void => {
+  const ofOrder = attachmentsOf(orderPk());
+  const sent = (id: string) => [id, new Map([...ofOrder, ...attachmentsOf(keys.request(id).pk)])] as const;
+  ledger.seal = isSealed ? { at: ledger.commits, requests: new Map(forwardable().map(sent)) } : undefined;
 };
 
 type Held = Cart["held"][string];

@@ -21,11 +21,11 @@ const silent = [
   "no response",
   "no response, acts late",
   "no response, never acts",
-  "500 after",
-  "504, acts late",
+  "unavailable after",
+  "unavailable, acts late",
 ];
 const refused = ["a proxy's refusal", "refusal", "redirect"];
-const unavailable = ["no connection", "broken before", "500", "503", "429", "408"];
+const unavailable = ["no connection", "broken before", "unavailable", "429"];
 const carrier = (method: string, most: number): Kinds => ({
   ...kinds(`carrier ${method}`, [...silent, "delayed"], most),
   ...kinds(`carrier ${method}`, unavailable, most / 2),
@@ -48,7 +48,8 @@ const crashes = {
   "process killed": 0.05,
   ...kinds("invocation", ["throttled", "unavailable"], 0.2),
   ...kinds("request", ["throttled", "unavailable", "lost"], 0.1),
-  ...kinds("EventBridge", ["lost", "twice"], 0.5),
+  ...kinds("EventBridge", ["lost", "twice", "late"], 0.5),
+  "Step Functions lags": 0.5,
 };
 
 const reactions = kinds("customer", ["removes", "changes"], 0.1);
@@ -56,6 +57,7 @@ const reactions = kinds("customer", ["removes", "changes"], 0.1);
 /** What is decided once for a schedule. */
 const decisions = {
   "carrier cannot say": 0.5,
+  "carrier guards keys": 0.3,
   "carrier refuses a letter": 0.1,
   "carrier adapted": 0.2,
   "carrier in phases": 0.2,
@@ -67,6 +69,8 @@ const decisions = {
   "operator starts twice": 0.2,
   "operator aborts": 0.2,
   "operator settles": 0.2,
+  "operator types late": 0.5,
+  "operator absent": 0.3,
 };
 
 const everything = { ...table, ...files, ...calls, ...cart, ...copies, ...crashes, ...reactions };
@@ -98,11 +102,36 @@ const aborted = {
   "operator aborts": 1,
 };
 const lateThenUnavailable = {
-  ...kinds("carrier PUT", ["no response, acts late", "broken, acts late", "504, acts late"], 0.3),
-  ...kinds("carrier PUT", ["no response, never acts", "503"], 0.9),
+  ...kinds("carrier PUT", ["no response, acts late", "broken, acts late", "unavailable, acts late"], 0.3),
+  ...kinds("carrier PUT", ["no response, never acts", "unavailable"], 0.9),
   ...kinds("customer", ["removes", "changes"], 0.5),
   "carrier in phases": 0.8,
   "carrier says when": 0.1,
+};
+const proxies = {
+  ...kinds("carrier DELETE", ["a proxy's refusal", "refusal", "redirect"], 0.7),
+  ...kinds("carrier PUT", [...silent, ...refused], 0.3),
+  ...kinds("customer", ["removes", "changes"], 0.5),
+};
+const gateways = {
+  "carrier PUT unavailable, acts late": 1,
+  ...kinds("customer", ["removes", "changes"], 0.7),
+  "carrier in phases": 0.7,
+  "carrier says when": 0.1,
+};
+/** Those who look at a run from outside: operators, EventBridge and Step Functions. */
+const onlookers = {
+  ...kinds("carrier POST", [...silent, "delayed", "a proxy's refusal"], 0.6),
+  "invocation unavailable": 0.3,
+  "invocation twice": 0.5,
+  "process slow": 0.3,
+  "process killed": 0.05,
+  ...kinds("EventBridge", ["lost", "twice", "late"], 0.7),
+  "Step Functions lags": 0.7,
+  "operator aborts": 0.7,
+  "operator absent": 0.6,
+  "operator settles": 0.9,
+  "operator types late": 0.9,
 };
 const lostRequests = {
   ...kinds("table", attempts, 0.1),
@@ -134,6 +163,9 @@ export const mixes: Readonly<Record<string, Mix>> = {
     share: 0.4,
     least: 0.2,
   },
+  proxies: { kinds: proxies, share: 0.5, least: 0.3 },
+  gateways: { kinds: gateways, share: 0.9, least: 0.4 },
+  onlookers: { kinds: onlookers, share: 0.5, least: 0.3 },
   aborted: { kinds: aborted, share: 0.7, least: 0.5 },
   requests: {
     kinds: { ...lostRequests, ...kinds("request", ["throttled", "unavailable"], 0.2) },

@@ -23,13 +23,14 @@ import { errorNamed, invoke } from "./functions.ts";
 import { nameOf } from "./ledger.ts";
 import { judgeList, judgeUpload } from "./promises.ts";
 import { itemAt, itemsBelow } from "./table.ts";
-import { type Execution, executionOf, startExecution } from "./workflow.ts";
+import { asOf, type Execution, executionOf, startExecution } from "./workflow.ts";
 import {
   areFaultsOver,
   between,
   breakPromise,
   chance,
   currentTask,
+  elapsed,
   faultOf,
   newTask,
   numbered,
@@ -52,13 +53,15 @@ const attachmentRoutes = routes.filter(({ name }) => name.includes("-attachments
 const handlers = await loadEndpoints(attachmentRoutes);
 
 let place: Place = { key: "", order: "", requests: [] };
+let isOperatorAbsent = false;
 /** The versions of attachments that a response has confirmed. */
 let confirmed = new Map<string, number>();
 
 export const confirmedVersions = (): ReadonlyMap<string, number> => confirmed;
 
-export const beginPeople = (of: Place): void => {
+export const beginPeople = (of: Place, withoutOperator = false): void => {
   place = of;
+  isOperatorAbsent = withoutOperator;
   confirmed = new Map();
 };
 
@@ -239,7 +242,8 @@ export const uploadLetters = async (): Promise<void> => {
 const startByItself = async (): Promise<Execution | undefined> =>
   startExecution(`order-${newId()}`, JSON.stringify({ order_id: place.order }));
 
-const startByOperator = async () => executionOf(await startCheckout(place.order));
+const startByOperator = async () =>
+  isOperatorAbsent ? startByItself() : executionOf(await startCheckout(place.order));
 
 /** An operator's command may fail, and is given again later. */
 const quietly = async <T>(command: () => Promise<T>): Promise<T | undefined> => {
@@ -287,20 +291,25 @@ export const sendToStepFunctions = async (command: object): Promise<object> => {
   }
   if (command instanceof DescribeExecutionCommand) {
     const execution = executionOf(command.input.executionArn?.split(":").at(-1) ?? "");
-    if (!execution) throw new ExecutionDoesNotExist({ message: "does not exist", $metadata: {} });
-    return execution;
+    // It is eventually consistent.
+    const named = numbered("describes");
+    const lagMs = faultOf("Step Functions", named, ["lags"]) ? between(`${named} lag`, 100, 30_000) : 0;
+    const then = execution && asOf(execution, elapsed() - lagMs);
+    if (!then) throw new ExecutionDoesNotExist({ message: "does not exist", $metadata: {} });
+    return then;
   }
   throw new Error(`The simulated Step Functions do not know ${command.constructor.name}.`);
 };
 
-/** EventBridge tells `release-lock` of an execution that has not succeeded: at least once, or by mistake never. */
+/** EventBridge tells `release-lock` of an execution that has not succeeded, by best effort: late, twice or never. */
 export const tellOfEnd = ({ name, status, input, task }: Execution): void => {
   if (status === "RUNNING" || status === "SUCCEEDED") return;
   const named = `release-lock of ${task.name}`;
-  const fault = faultOf("EventBridge", named, ["lost", "twice"]);
+  const fault = faultOf("EventBridge", named, ["lost", "twice", "late"]);
+  const longest = fault === "late" ? 86_400_000 : 20_000;
   const tell = (time: string) => {
     const detail = { executionArn: `arn:${name}`, name, status, input };
-    start(newTask(`${named} ${time}`), between(`${named} ${time}`, 100, 20_000), () =>
+    start(newTask(`${named} ${time}`), between(`${named} ${time}`, 100, longest), () =>
       retried(() => invoke("invocation", "release-lock", Object(releaseLock), { detail }, 60)),
     );
   };
@@ -321,7 +330,7 @@ const retried = async (work: () => Promise<unknown>) => {
 
 const isCheckedOut = () => itemAt(keys.order(place.order))?.state === "CHECKED_OUT";
 
-/** An operator starts the checkout, and again if it fails, until the order is checked out or faults are over. */
+/** An operator, or the ordering system alone, starts the checkout, and again if it fails, until the order is checked out or faults are over. */
 export const operate = async (): Promise<void> => {
   if (faultOf("operator", "operator", ["starts twice"]))
     start(newTask("ordering system"), between("starts twice", 0.1, 1_000), startByItself);
@@ -345,8 +354,15 @@ const abort = async (execution: Execution | undefined, name: string) => {
   execution?.end("ABORTED", errorNamed("Aborted"));
 };
 
-const settleDoubt = () =>
-  settle(place.order, cartNow().checked_out ? "checked_out" : "open", "I have asked the carrier.");
+/** What the carrier has said may be minutes old when the operator types it in. */
+const settleDoubt = async () => {
+  const askedAt = new Date();
+  const outcome = cartNow().checked_out ? "checked_out" : "open";
+  say(() => `${currentTask().name} asks the carrier at ${askedAt.toISOString()}: ${outcome}`);
+  const named = numbered("types it in");
+  if (faultOf("operator", named, ["types late"])) await pass(between(named, 1_000, 900_000));
+  await settle(place.order, outcome, "I have asked the carrier.");
+};
 
 /** The sweep runs daily, also during traffic. */
 export const sweepDaily = (days: number): void => {
@@ -357,20 +373,22 @@ export const sweepDaily = (days: number): void => {
 };
 
 /**
- * Once faults have ended, an operator starts the checkout until it succeeds. The customer removes a letter that was refused. Where a
- * carrier can neither say nor refuse in words of its own, the operator settles the doubt.
+ * Once faults have ended, an operator or the ordering system alone starts the checkout until it succeeds. The customer removes a
+ * letter that was refused. Where a carrier can neither say nor refuse in words of its own, an operator settles the doubt.
  */
 export const recover = async (): Promise<void> => {
-  for (let run = 1; run <= 4 && !isCheckedOut(); run += 1) {
+  for (let run = 1; run <= 5 && !isCheckedOut(); run += 1) {
     const execution = await startByOperator();
     await execution?.ended;
+    // Another run may have been in progress.
+    if (isOperatorAbsent) await pass(3_600_000);
     const refused = attachments().find(
       ({ parent, id }) => itemAt(keys.attachment(parent, id))?.sha256 === refusedLetter,
     );
     if (!isCheckedOut() && refused) await call("delete", refused.parent, { id: refused.id });
     const { outcome_unknown, calls_end_by } = itemAt(keys.checkout(place.order)) ?? {};
     if (run === 1 || !outcome_unknown) continue;
-    await pass(Date.parse(String(calls_end_by)) - Date.now() + 1_000);
+    await pass(Date.parse(String(calls_end_by)) - Date.now() + 11_000);
     await quietly(settleDoubt);
   }
 };

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Cart, CartCall, Reply } from "../../infra/local/carrier-carts.ts";
 import { fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
+import { checkoutLimits } from "../../shared/checkout/limits.ts";
 import { lateChanges } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { type Key, keys, parentIn } from "../../shared/table/keys.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
-import { cartNow, hasCarrierLied } from "./carrier.ts";
+import { cartNow, hasCarrierLied, hasCarrierSaidNothing } from "./carrier.ts";
 import { isClean, storedObjects } from "./files.ts";
 import {
   forwardable,
@@ -21,7 +22,7 @@ import {
   rememberSeal,
   rename,
   runItem,
-  sealAt,
+  sealOfOrder,
 } from "./ledger.ts";
 import { allItems, type Change, itemAt } from "./table.ts";
 import { executionOf } from "./workflow.ts";
@@ -45,11 +46,12 @@ export const judgeCommit = (changes: readonly Change[]): void => {
     if (key.pk === key.sk && parentIn(key.pk)) judgeParent(key.pk, before, after);
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after);
   }
+  judgeVersion(changes);
   if (sinceFinish.length > 0) sinceFinish.push(truth());
 };
 
 const judgeAttachment = (pk: string, before: Item | undefined, after: Item | undefined) => {
-  if (before && !after) ledger.deleted.set(idOf(before), { pk, at: ledger.commits });
+  if (before && !after) ledger.deletedAt.set(idOf(before), ledger.commits);
   if (!after) return;
   remember(after);
   const parent = parentIn(pk);
@@ -64,14 +66,26 @@ export const judgeRemoval = (key: string): void => {
   hold("metadata have their file", item === undefined, `${owner?.id} loses it`);
 };
 
+/** An order has one version for all of it, so one conditional write seals all of it. */
+const judgeVersion = (changes: readonly Change[]) => {
+  if (orderItem().state !== "CART") return;
+  const ofOrder = [orderPk(), ...forwardable().map((id) => keys.request(id).pk)];
+  const isPart = ({ pk, sk }: Key) =>
+    (sk.startsWith("ATTACHMENT#") && ofOrder.includes(pk)) || (sk.startsWith("REQUEST#") && pk === orderPk());
+  const order = changes.find(({ key }) => key.pk === orderPk() && key.sk === orderPk());
+  const hasMoved = order?.before?.attachments_version !== order?.after?.attachments_version;
+  for (const { key } of changes) if (isPart(key)) hold("every change moves the order's version", hasMoved, key.sk);
+};
+
 const judgeParent = (pk: string, before: Item | undefined, after: Item | undefined) => {
   if (before?.state === "CART" && after?.state === "CHECKED_OUT")
     hold("an order that is checked out is so at the carrier", cartNow().checked_out, "its cart is open");
   if (isDeepStrictEqual(before?.seal, after?.seal)) return;
   const { run, status } = runItem();
+  hold("only an order is sealed", pk === orderPk(), pk);
   if (after?.seal)
     hold("only a run that has the lock seals", Object(after.seal).run === run && status === "RUNNING", pk);
-  rememberSeal(pk, after?.seal !== undefined);
+  rememberSeal(after?.seal !== undefined);
 };
 
 const judgeRun = (before: Item, after: Item) => {
@@ -81,15 +95,23 @@ const judgeRun = (before: Item, after: Item) => {
   ledger.runs.add(run);
   if (ends("CRASHED"))
     hold("only a run whose execution has ended has crashed", executionOf(run)?.status !== "RUNNING", named);
-  if (ends("FAILED") && !after.outcome_unknown)
-    for (const pk of [orderPk(), ...forwardable().map((id) => keys.request(id).pk)])
-      hold("a failed run lifts its seals", sealAt(pk).run !== run, pk);
+  if (ends("FAILED") && !after.outcome_unknown) hold("a failed run lifts its seal", sealOfOrder().run !== run, named);
   if (ends("FAILED", "CRASHED") && !after.outcome_unknown)
     hold("a failed run leaves the cart open, or a doubt", !cartNow().checked_out || hasCarrierLied(), named);
   if (ends("SUCCEEDED")) judgeReason(String(after.reason));
-  if (!before.outcome_unknown || after.outcome_unknown || after.status === "STOPPING") return;
+  if (ends("FAILED") && after.outcome_unknown && after.consecutive_waits === checkoutLimits.consecutiveWaits)
+    hold(
+      "a run that got no usable answer says who can end the doubt",
+      !hasCarrierSaidNothing() || /checked_out.*order settle/.test(String(after.reason)),
+      named,
+    );
+  const isOpen = orderItem().state === "CART" && !after.outcome_unknown && (before.outcome_unknown || ends("FAILED"));
+  if (!isOpen) return;
+  ledger.openAt = elapsed();
+  hold("a cart counts as open only if it is", !cartNow().checked_out || hasCarrierLied(), named);
+  if (!before.outcome_unknown || after.status === "STOPPING") return;
   // A doubt has ended: the cart is open. A run that goes on may keep its own seal, and call again.
-  const seal = orderItem().state === "CART" ? sealAt(orderPk()).run : undefined;
+  const seal = orderItem().state === "CART" ? sealOfOrder().run : undefined;
   const isOwn = after.status === "RUNNING" && seal === run;
   hold("the order's seal is lifted once its cart is known to be open", seal === undefined || isOwn, named);
 };
@@ -168,16 +190,22 @@ const versionIn = (idempotencyKey: string | null | undefined) =>
   /^forward-\w+-\w+-(\d+)/.exec(idempotencyKey ?? "")?.[1];
 
 /** The carrier has acted on a call. */
-export const judgeCall = ({ method, path, idempotencyKey }: CartCall, { status }: Reply, before: Cart): void => {
+export const judgeCall = (
+  { method, path, idempotencyKey }: CartCall,
+  { status }: Reply,
+  before: Cart,
+  begunAt: number,
+): void => {
   if (status >= 300) return;
   const cart = cartNow();
   const [, request = "", id = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
   const place = `${request}/${id}`;
   const [had, has] = [before.held[place], cart.held[place]];
   if (method === "PUT" && had !== has) judgePut(place, id, idempotencyKey ?? "", had !== undefined);
-  if (method === "DELETE" && had) hold("only what is gone is withdrawn", ledger.deleted.has(id), place);
+  if (method === "DELETE" && had) hold("only what is gone is withdrawn", ledger.deletedAt.has(id), place);
   if (method !== "POST" || before.checked_out) return;
   ledger.isCheckedOut = true;
+  hold("no late call checks out a cart that counts as open", begunAt > ledger.openAt, String(runItem().run));
   judgeCart(cart);
 };
 
@@ -189,19 +217,17 @@ const judgePut = (place: string, id: string, key: string, wasHeld: boolean) => {
   hold("nothing is sent twice", isOther, `${place}, ${key}`);
   const [item] = ledger.versions.get(id) ?? [];
   const parent = parentIn(String(item?.pk));
-  hold("only what is clean is sent", !parent || ledger.deleted.has(id) || isClean(fileKey(parent, id)), place);
+  hold("only what is clean is sent", !parent || ledger.deletedAt.has(id) || isClean(fileKey(parent, id)), place);
 };
 
 const judgeCart = ({ held }: Cart) => {
   const { outcome_unknown, status } = runItem();
   hold("a call that may act is known", outcome_unknown === true, `the cart is checked out, ${status}`);
-  const order = ledger.sealed.get(orderPk());
-  hold("only what is sealed is checked out", order !== undefined, "the order has no seal");
+  const { seal } = ledger;
+  hold("only what is sealed is checked out", seal !== undefined, "the order has no seal");
   const expected = new Set<string>();
-  for (const request of order?.requests ?? []) {
-    const own = ledger.sealed.get(keys.request(request).pk);
-    hold("only what is sealed is checked out", own !== undefined, `${request} has no seal`);
-    for (const [id, item] of [...(order?.attachments ?? []), ...(own?.attachments ?? [])]) {
+  for (const [request, attachments] of seal?.requests ?? []) {
+    for (const [id, item] of attachments) {
       expected.add(`${request}/${id}`);
       judgeHeld(`${id} under ${request}`, item, held[`${request}/${id}`]);
     }
@@ -219,11 +245,8 @@ const judgeHeld = (named: string, item: Item, held: Cart["held"][string] | undef
   hold("the carrier has the file", held.sha256 === item.sha256 && held.bytes === item.bytes, named);
 };
 
-/** Whether it was deleted before its parent was sealed. What was deleted later is left behind, and said. */
-const wasGone = (id: string) => {
-  const { pk = "", at = 0 } = ledger.deleted.get(id) ?? {};
-  return at < (ledger.sealed.get(pk)?.at ?? 0);
-};
+/** Whether it was deleted before the order was sealed. What was deleted later is left behind, and said. */
+const wasGone = (id: string) => (ledger.deletedAt.get(id) ?? Number.POSITIVE_INFINITY) < (ledger.seal?.at ?? 0);
 
 // At the end, when nothing is left to happen.
 
@@ -296,7 +319,7 @@ export const judgeList = (parent: string, before: readonly Item[], listed: Reado
   for (const item of before)
     hold(
       "a list has what was confirmed",
-      listed.has(idOf(item)) || ledger.deleted.has(idOf(item)),
+      listed.has(idOf(item)) || ledger.deletedAt.has(idOf(item)),
       `${idOf(item)} of ${parent}`,
     );
 };

@@ -1,3 +1,4 @@
+import type { Reply } from "../../infra/local/carrier-carts.ts";
 import { loadSteps } from "../../infra/local/handlers.ts";
 import { signedPut } from "../../shared/attachments/files.ts";
 import { steps } from "../../shared/checkout/steps.ts";
@@ -6,7 +7,7 @@ import { dynamodb } from "../../shared/table/client.ts";
 import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
 import { apply } from "../support/fixtures/apply.ts";
 import { allPermissions } from "../support/fixtures/tenants.ts";
-import { beginCarrier, type Character } from "./carrier.ts";
+import { beginCarrier, type Character, unusable } from "./carrier.ts";
 import { beginFiles, type Objects, storedObjects } from "./files.ts";
 import { beginLedger, rename } from "./ledger.ts";
 import { ratesOf } from "./mixes.ts";
@@ -114,6 +115,9 @@ const prepare = async (requests: number): Promise<Prepared> => {
   return result;
 };
 
+const refusedQuestion = (status: number): Reply => ({ status, body: { error: "not found" } });
+const cannotSay = [refusedQuestion(404), ...[405, 501, 403, 400, 401, 410].map(refusedQuestion), ...unusable] as const;
+
 /** Faults last so long: most runs have ended by then. */
 const faultsMs = 3_600_000;
 
@@ -130,7 +134,9 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   const status = pick("refuses with", [400, 401, 402, 403, 404, 405, 410, 418, 422, 451]);
   const reply = { status, body: pick<object>("refuses in words", [{}, { reason: "The letter is not signed." }]) };
   const character: Character = {
-    cannotSay: isSo("carrier cannot say") ? pick("says", [404, 405, 501, 403, 400, 401, 410]) : undefined,
+    cannotSay: isSo("carrier cannot say") ? pick("says", cannotSay) : undefined,
+    gone: pick("gone", [200, 404, 410]),
+    guardsKeys: isSo("carrier guards keys"),
     refusal: isSo("carrier refuses a letter") ? { sha256: refusedLetter, reply } : undefined,
     isAdapted: isSo("carrier adapted"),
     phaseMs: isSo("carrier in phases") ? between("phase", 2_000, 120_000) : undefined,
@@ -148,7 +154,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
     nameOf: (path) => rename(path).replaceAll(/\/carts\/order|\/requests|\/attachments/g, ""),
   });
   beginWorkflow(handlers, tellOfEnd);
-  beginPeople(place);
+  beginPeople(place, isSo("operator absent"));
   const longest = between("time", 500, 300_000);
   startPeople(Math.ceil(between("people", 2, 12)), longest);
   start(newTask("operator"), between("operator at", 1, longest), operate);

@@ -2,7 +2,7 @@ import { workflow as definition, placeholderOf } from "../../functions/checkout/
 import { steps } from "../../shared/checkout/steps.ts";
 import { errorNamed, invoke } from "./functions.ts";
 import { ledger } from "./ledger.ts";
-import { after, as, chance, currentTask, newTask, numbered, pass, say, type Task } from "./world.ts";
+import { after, as, chance, currentTask, elapsed, newTask, numbered, pass, say, type Task } from "./world.ts";
 
 /** Step Functions: an interpreter of the workflow's own Amazon States Language, as far as the workflow uses it. */
 
@@ -62,6 +62,8 @@ export type Execution = {
   error?: string;
   cause?: string;
   readonly task: Task;
+  readonly startedAt: number;
+  endedAt: number;
   readonly ended: Promise<void>;
   readonly end: (status: Execution["status"], error?: Error) => void;
 };
@@ -78,6 +80,12 @@ export const beginWorkflow = (steps: Handlers, callback: typeof onEnded): void =
   executions = new Map();
 };
 
+/** An execution as it was at a time. */
+export const asOf = (execution: Execution, time: number): Partial<Execution> | undefined => {
+  if (time < execution.startedAt) return undefined;
+  return time < execution.endedAt ? { name: execution.name, input: execution.input, status: "RUNNING" } : execution;
+};
+
 export const executionOf = (name: string): Execution | undefined => executions.get(name);
 
 /** Starts an execution. Undefined if its name is used, unless by a running one with the same input. */
@@ -92,10 +100,13 @@ export const startExecution = (name: string, input: string): Execution | undefin
     input,
     status: "RUNNING",
     task,
+    startedAt: elapsed(),
+    endedAt: Number.POSITIVE_INFINITY,
     ended,
     end: (status, error) => {
       if (execution.status !== "RUNNING") return;
-      Object.assign(execution, { status, ...(error && { error: error.name, cause: error.message }) });
+      const result = error && { error: error.name, cause: error.message };
+      Object.assign(execution, { status, ...result, endedAt: elapsed() });
       say(() => `${task.name} ends: ${status} ${error ? `${error.name} ${error.message}` : ""}`);
       task.isAlive = false;
       onEnded(execution);
