@@ -60,16 +60,16 @@ export const workflow = {
   StartAt: "Begin",
   TimeoutSeconds: 604_800,
   States: {
-    Begin: task(beginStep, "Next", "Fail"),
-    Next: {
+    Begin: task(beginStep, "Decide", "Fail"),
+    Decide: {
       Type: "Choice",
       Choices: Object.entries(targets).map(([next, Next]) => ({ Variable: "$.next", StringEquals: next, Next })),
       Default: "Fail",
     },
     WaitToForward: wait("Forward"),
-    Forward: task(forwardStep, "Next", "Fail"),
+    Forward: task(forwardStep, "Decide", "Fail"),
     WaitToSubmit: wait("Submit"),
-    Submit: task(submitStep, "Next", "Fail"),
+    Submit: task(submitStep, "Decide", "Fail"),
     Done: { Type: "Succeed" },
     // Another run is checking the order out. This is not the failure of a checkout.
     AlreadyRunning: { Type: "Fail", Error: "AlreadyRunning", CausePath: "$.reason" },

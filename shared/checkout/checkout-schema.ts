@@ -101,7 +101,7 @@ export const State = z.object({
 });
 export type State = z.infer<typeof State>;
 
-/** What a step returns: the state, and what follows. The workflow goes there from its state `Next`. */
+/** What a step returns: the state, and what follows. The workflow goes there from its state `Decide`. */
 export type StepResult = State & {
   readonly next: "FORWARD" | "WAIT_TO_FORWARD" | "SUBMIT" | "WAIT_TO_SUBMIT" | "DONE" | "ALREADY_RUNNING" | "FAIL";
   readonly wait_seconds?: number;

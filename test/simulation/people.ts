@@ -361,7 +361,7 @@ const settleDoubt = async () => {
   say(() => `${currentTask().name} asks the carrier at ${askedAt.toISOString()}: ${outcome}`);
   const named = numbered("types it in");
   if (faultOf("operator", named, ["types late"])) await pass(between(named, 1_000, 900_000));
-  await settle(place.order, outcome, "I have asked the carrier.");
+  await settle(place.order, outcome, "I have asked the carrier.", askedAt);
 };
 
 /** The sweep runs daily, also during traffic. */

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
-import { startRun } from "../../../shared/checkout/checkout-run.ts";
-import { finishRun } from "../../../shared/checkout/end.ts";
+import { beginRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
+import { firstState } from "../../../shared/checkout/checkout-schema.ts";
+import { submitOrder } from "../../../shared/checkout/submit.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
@@ -11,7 +12,7 @@ let upstream: Awaited<ReturnType<typeof carrier>>;
 let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
 beforeAll(async () => {
   upstream = await carrier();
-  stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitForOldCalls: 0 } });
+  stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitToForward: 0 } });
   process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.url;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
 });
@@ -33,11 +34,12 @@ describe("starting a checkout with the SDK's client", () => {
   it("beside a run that was faster waits for the end of that one", async () => {
     const order = await orderWithOneAttachment();
     const faster = { order_id: order.id, run: "the-faster" };
-    await startRun(faster, new Date());
+    await beginRun(faster, new Date());
     const { workflow } = stepFunctions;
     const late = await workflow.start("the-slower", JSON.stringify({ order_id: order.id }));
     expect(await late?.ended).toMatchObject({ error: "AlreadyRunning" });
-    await finishRun(faster, new Date());
+    await updateRun(faster, { outcome_unknown: true, checked_out: true }, {});
+    await submitOrder({ ...firstState(order.id), ...faster });
     await workflow.start("the-faster", JSON.stringify({ order_id: order.id }));
     expect(await waitForCheckout(order.id, "the-slower", 10)).toEqual({
       run: "the-faster",

@@ -12,12 +12,14 @@ export type State = {
   readonly Catch?: readonly { readonly Next: string }[];
   readonly Parameters?: unknown;
   readonly TimeoutSeconds?: number;
-  readonly MaxConcurrency?: number;
-  readonly ItemProcessor?: Machine;
 };
-type Machine = { readonly StartAt: string; readonly States: Readonly<Record<string, State>> };
+type Machine = {
+  readonly StartAt: string;
+  readonly TimeoutSeconds: number;
+  readonly States: Readonly<Record<string, State>>;
+};
 
-export const workflow: Machine & { readonly TimeoutSeconds: number } = JSON.parse(workflowText);
+export const workflow: Machine = JSON.parse(workflowText);
 
 /** The states that may follow a state. */
 export const nextOf = (state: State | undefined): string[] => {
