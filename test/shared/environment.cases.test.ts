@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { stepHandler } from "../../shared/checkout/step-handler.ts";
-import { lockStep } from "../../shared/checkout/steps.ts";
+import { beginStep } from "../../shared/checkout/steps.ts";
 import { env } from "../../shared/env.ts";
 import { emitCounts, log } from "../../shared/log.ts";
 import { showSwitchRoute } from "../../shared/switches/routes.ts";
@@ -42,7 +42,7 @@ describe("the environment variable", () => {
 
   it.each([
     ["CARRIER_TIMEOUT_MS", env.carrierTimeoutMs, 30_000],
-    ["CARRIER_LONGEST_WAIT_SECONDS", env.carrierLongestWaitSeconds, 900],
+    ["CARRIER_MAX_WAIT_SECONDS", env.carrierMaxWaitSeconds, 900],
     ["MAX_FILE_BYTES", env.maxFileBytes, 4_600_000],
     ["MAX_UPLOAD_BYTES", env.maxUploadBytes, 104_857_600],
   ])("%s is a whole number", (name, read, fallback) => {
@@ -52,7 +52,7 @@ describe("the environment variable", () => {
     expect(read()).toBe(15);
     for (const value of ["-1", "1.5", "x1", "1x", "1".repeat(16)]) {
       vi.stubEnv(name, value);
-      expect(read, value).toThrow(`${name} must be a whole number, not ${value}.`);
+      expect(read, value).toThrow(new RegExp(`${name} must be a whole number up to \\d+, not ${value}\\.`));
     }
   });
 
@@ -150,19 +150,18 @@ describe("the log", () => {
   });
 
   it("has of a step its order, its run and its outcome, and nothing else of its state", async () => {
-    const step = stepHandler(lockStep, z.looseObject({}), async () => {
+    const State = z.looseObject({ order_id: z.string() });
+    const step = stepHandler(beginStep, State, async () => {
       vi.setSystemTime(5_007);
-      return { next: "PAGINATE", outcome: "SEALED", reason: "secret" };
+      return { next: "FORWARD", kind: "fault", reason: "secret" };
     });
-    await step({ order_id: "1", run: "2", secret: "3" });
-    const of = { order_id: "1", run: "2", next: "PAGINATE", outcome: "SEALED" };
+    await step({ run: "2", state: { order_id: "1", secret: "3" } });
+    const of = { order_id: "1", run: "2", next: "FORWARD", kind: "fault" };
     const line = { level: "INFO", message: "step", timestamp: expect.anything(), service: "patchbay", ...of };
-    expect(logs.lines()).toEqual([{ ...line, step: "checkout/lock", ms: 7, _aws: expect.anything() }]);
-    await step({ order_id: 1 });
-    expect(logs.lines()[1]).toMatchObject({ step: "checkout/lock" });
-    const failing = stepHandler(lockStep, z.looseObject({}), () => Promise.reject(new Error("a")));
-    await expect(failing({})).rejects.toThrow("a");
+    expect(logs.lines()).toEqual([{ ...line, step: "checkout/begin", ms: 7, _aws: expect.anything() }]);
+    const failing = stepHandler(beginStep, State, () => Promise.reject(new Error("a")));
+    await expect(failing({ run: "2", state: { order_id: "1" } })).rejects.toThrow("a");
     const metrics = [{ Dimensions: [["step"]] }, { Dimensions: [["stack"]], Metrics: [{ Name: "Defects" }] }];
-    expect(logs.lines()[2]).toMatchObject({ level: "ERROR", _aws: { CloudWatchMetrics: metrics } });
+    expect(logs.lines()[1]).toMatchObject({ level: "ERROR", _aws: { CloudWatchMetrics: metrics } });
   });
 });

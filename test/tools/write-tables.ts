@@ -13,6 +13,7 @@ import { readSettings, Stage, settingDescriptions } from "../../infra/aws/settin
 import { patchbay } from "../../infra/aws/stack.ts";
 import production from "../../infra/aws/stages/production.json" with { type: "json" };
 import { entryPointOf } from "../../infra/entry-points.ts";
+import { type Meaning, meanings } from "../../shared/checkout/carrier-responses.ts";
 import { endBytes } from "../../shared/attachments/files.ts";
 import { env, variables } from "../../shared/env.ts";
 import { limits } from "../../shared/limits.ts";
@@ -117,6 +118,22 @@ const limitRows = {
   onBehalfOfLength: ["`on_behalf_of`", characters(limits.onBehalfOfLength), refused],
 } satisfies Record<keyof typeof limits | "endBytes", readonly string[]>;
 
+const settled: Readonly<Record<Meaning["settles"], string>> = {
+  done: "done",
+  refused: "refused, once no attempt may still act",
+  conflict: "once no attempt may still act: to a POST without a `reason`, that the cart is checked out; else, that it may be",
+  denied: "once no attempt may still act: refused if none may have acted; else nothing, and the run fails",
+  nothing: "nothing: repeated later",
+};
+
+const responses = (): Rows =>
+  Object.values(meanings).map(({ response, acted, mayStillAct, settles }) => [
+    response,
+    acted,
+    mayStillAct ? "until the longest time of one attempt has passed once more" : "no",
+    settled[settles],
+  ]);
+
 /** A line for each command or group of commands, with what cannot be left out. */
 const commands = (): Rows =>
   createProgram(() => {}).commands.map((command) => {
@@ -130,6 +147,11 @@ const tables: Readonly<Record<string, Table>> = {
   settings: { file: "infra/README.md", head: ["setting", "default", "production", ""], rows: settings },
   environment: { file: "infra/README.md", head: ["variable", "default", ""], rows: environment },
   alarms: { file: "infra/runbook.md", head: ["alarm", "raised", "what to do"], rows: alarms },
+  responses: {
+    file: "shared/checkout/README.md",
+    head: ["response", "it has acted", "it may still act", "settles"],
+    rows: responses,
+  },
   limits: { file: "docs/limits.md", head: ["limit of", "", "beyond it"], rows: () => Object.values(limitRows) },
   commands: { file: "infra/admin/README.md", head: ["command", ""], rows: commands },
 };

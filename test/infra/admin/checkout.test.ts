@@ -5,7 +5,7 @@ import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import { describe, expect, inject, it, vi } from "vitest";
 import { progressOf } from "../../../infra/admin/checkout.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
-import { readRun, startRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
+import { beginRun, readRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { apply } from "../../support/fixtures/apply.ts";
@@ -124,7 +124,7 @@ describe("orders whose last run has failed", () => {
     const orders = Object.fromEntries(names.map((name) => [name, { account: "a" }]));
     const made = await apply({ accounts: { a: { name: "Acme" } }, orders });
     const ids = Object.values(made.orders).map(({ id }) => id);
-    for (const id of ids) await startRun({ order_id: id, run: "failed" }, new Date());
+    for (const id of ids) await beginRun({ order_id: id, run: "failed" }, new Date());
     for (const id of ids) await updateRun({ order_id: id, run: "failed" }, { status: "FAILED" }, {});
     expect(await adminJson(["order", "checkout", "--failed", "--account", made.accounts.a?.id ?? ""])).toHaveLength(12);
     const listing = new ListExecutionsCommand({ stateMachineArn: process.env.STATE_MACHINE_ARN });

@@ -26,26 +26,25 @@ const doubted = async () => {
   return { ...order, right, settle: (...how: string[]) => admin(["order", "settle", order.id, ...how]) };
 };
 
-const because = ["--because", "Their support, ticket 4711"];
+const because = ["--reason", "Their support, ticket 4711"];
+/** The carrier has said so after every call had ended. */
+const open = () => ["--not-checked-out", "--asked-at", new Date().toISOString(), ...because];
 
 describe("order settle", () => {
   it("lets the next run forward what was added since, where the carrier says that the cart is open", async () => {
     const order = await doubted();
     const before = await orderReport(order.id);
     expect([before?.checkout?.outcome_unknown, before?.seal !== null]).toEqual([true, true]);
-    expect(before?.checkout?.reason).toContain(
-      "Whether the cart is checked out is not known: the next run asks that first.",
-    );
-    expect(await order.settle("--open", ...because)).toMatchObject({
+    expect(before?.checkout?.reason).toContain("It is unknown whether the cart is checked out. The next run asks");
+    expect(await order.settle(...open())).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/outcome +open/),
     });
     const after = await orderReport(order.id);
-    expect(after?.checkout?.reason).toMatch(/: 403 .*\. An operator has settled that the cart is not checked out\.$/);
-    const seals = [after?.seal, ...(after?.requests ?? []).map(({ seal }) => seal)];
-    expect([after?.state, after?.checkout?.outcome_unknown, seals]).toEqual(["CART", false, [null, null]]);
+    expect(after?.checkout?.reason).toMatch(/: 403 .*\. An operator has recorded that the cart is not checked out\.$/);
+    expect([after?.state, after?.checkout?.outcome_unknown, after?.seal]).toEqual(["CART", false, null]);
     expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED", reason: null });
-    expect(await orderReport(order.id)).toMatchObject({ left_behind: { not_forwarded: 0, not_withdrawn: 0 } });
+    expect(await orderReport(order.id)).toMatchObject({ late_changes: { not_forwarded: 0, not_withdrawn: 0 } });
   });
 
   it("checks the order out, where the carrier says that it has, and says what did not go", async () => {
@@ -61,8 +60,8 @@ describe("order settle", () => {
     ]);
     const counts = { not_forwarded: 1, not_withdrawn: 1 };
     expect(settled).toEqual({ id: order.id, outcome: "checked_out", ...counts });
-    const reason = expect.stringMatching(/ An operator has settled that the cart is checked out\.$/);
-    const after = { state: "CHECKED_OUT", checkout: { reason }, left_behind: counts };
+    const reason = expect.stringMatching(/ An operator has recorded that the cart is checked out\.$/);
+    const after = { state: "CHECKED_OUT", checkout: { reason }, late_changes: counts };
     expect(await orderReport(order.id)).toMatchObject(after);
     expect(await get(keys.openCheckout(order.id))).toBeUndefined();
     const request = ["request", "create", "--order", order.id, "--type"];
@@ -77,9 +76,9 @@ describe("order settle", () => {
     expect((await admin(["history", "order", order.id])).stdout).toContain(` checked_out: ${because[1]}\n`);
     const findings = (await checkInvariants(new Date())).filter(({ at }) => at.includes(order.id));
     expect(findings).toEqual([]);
-    expect(await order.settle("--open", ...because)).toMatchObject({
+    expect(await order.settle(...open())).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/nothing to settle/),
+      stderr: expect.stringMatching(/no checkout with an unknown outcome/),
     });
   });
 
@@ -90,20 +89,29 @@ describe("order settle", () => {
       return `${code} ${stderr.replace(/^Target: .*\n/, "")}`;
     };
     const unknown = { outcome_unknown: true };
-    expect(await settle("--open", ...because)).toMatch(/^1 There is nothing to settle: /);
-    await storeRun(id, { ...unknown, calls_end_by: new Date(Date.now() + 9_000).toISOString() });
-    expect(await settle("--open", ...because)).toMatch(
-      /^1 The carrier may still check the cart out until .+Z: ask it after that\./,
+    expect(await settle(...open())).toMatch(/^1 This order has no checkout with an unknown outcome\./);
+    const calls_end_by = new Date(Date.now() - 9_000).toISOString();
+    await storeRun(id, { ...unknown, calls_end_by });
+    // Ten seconds for clocks.
+    expect(await settle(...open())).toMatch(/^1 The carrier may check the cart out until .+Z: ask it after that,/);
+    await storeRun(id, { ...unknown, checked_out: true, calls_end_by: new Date(Date.now() - 60_000).toISOString() });
+    expect(await settle(...open())).toMatch(/^1 The carrier has responded that it has checked the cart out:/);
+    expect(await settle("--not-checked-out", ...because)).toMatch(/^2 Missing: --asked-at <time>,/);
+    expect(await settle("--not-checked-out", "--asked-at", "noon", ...because)).toMatch(
+      /^2 --asked-at cannot be "noon"/,
     );
-    expect(await settle(...because)).toMatch(/^2 Missing: --checked-out or --open,/);
-    expect(await settle("--open", "--checked-out", ...because)).toMatch(
-      /^2 .*'--checked-out' cannot be used with .*'--open'/,
+    expect(await settle("--not-checked-out", "--asked-at", "2999-01-01T00:00:00Z", ...because)).toMatch(
+      /in the future/,
     );
-    expect(await settle("--open")).toMatch(/^2 Missing: --because <text>\./);
-    expect(await settle()).toMatch(/^2 Missing: --because <text>, --checked-out or --open\./);
+    expect(await settle(...because)).toMatch(/^2 Missing: --checked-out or --not-checked-out,/);
+    expect(await settle("--not-checked-out", "--checked-out", ...because)).toMatch(
+      /^2 .*'--checked-out' cannot be used with .*'--not-checked-out'/,
+    );
+    expect(await settle("--checked-out")).toMatch(/^2 Missing: --reason <text>\./);
+    expect(await settle()).toMatch(/^2 Missing: --reason <text>, --checked-out or --not-checked-out\./);
     expect((await orderReport(id))?.checkout?.outcome_unknown).toBe(true);
     // Its execution is not known, so it has crashed.
-    await storeRun(id, { ...unknown, status: "RUNNING", started_at: new Date().toISOString() });
+    await storeRun(id, { ...unknown, status: "RUNNING", started_at: new Date(Date.now() - 61_000).toISOString() });
     expect(await settle("--checked-out", ...because)).toMatch(/^0 /);
   });
 });

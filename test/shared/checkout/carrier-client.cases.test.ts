@@ -1,69 +1,70 @@
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import http from "node:http";
+import { syncBuiltinESMExports } from "node:module";
+import { Writable } from "node:stream";
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   callCarrier,
   interpret,
   isRepeatedInStep,
-  longestRetryAfterSeconds,
+  maxRetryAfterSeconds,
   retryAfterSeconds,
   waitMs,
 } from "../../../shared/checkout/carrier-client.ts";
 import { FileError, filePartBody, verified } from "../../../shared/checkout/carrier-form.ts";
-import { callTimeoutMs, longestCallMs, pauseSeconds } from "../../../shared/checkout/limits.ts";
+import { meaningOf, meanings } from "../../../shared/checkout/carrier-responses.ts";
+import { callTimeoutMs, maxCallMs, pauseSeconds } from "../../../shared/checkout/limits.ts";
+import { type CarrierResponse, scriptedCarrier } from "../../support/servers/scripted-carrier.ts";
 
-/** The decisions about the carrier's responses, without a carrier. */
+/** What the client makes of the carrier's responses and of the network's errors. */
+
+const carrier = await scriptedCarrier();
+afterAll(() => carrier.close());
 
 describe("a response of the carrier", () => {
-  it("is read no further than it is kept, also where a character is in two chunks", async () => {
-    let read = 0;
-    const [euro, rest] = [Buffer.from("€").subarray(0, 1), Buffer.from("€").subarray(1)];
-    const chunks = async function* () {
-      for (const chunk of [
-        euro,
-        rest,
-        Buffer.alloc(499, "x"),
-        Buffer.from("y"),
-        ...Array(9).fill(Buffer.from("never read")),
-      ]) {
-        read += 1;
-        yield chunk;
-      }
-    };
-    const result = await interpret(new Response(ReadableStream.from(chunks())), [], 500);
-    expect([result, read <= 5]).toMatchObject([{ answer: `€${"x".repeat(499)}` }, true]);
-  });
-
-  it.each([
-    ["done", [200, 204, 299]],
-    ["refused", [300, 302, 400, 401, 404, 407, 409, 428, 430, 499]],
-    ["retry, has not acted", [429]],
-    ["retry, may have acted", [500, 503]],
-    ["retry, may be in progress", [199, 408, 501, 502, 504, 599]],
-  ])("means %s: %j", async (meaning, statuses) => {
-    for (const status of statuses) {
-      const response = Object.defineProperty(new Response(null), "status", { value: status });
-      const result = await interpret(response, [], 500);
-      const acted = "mayHaveActed" in result && result.mayHaveActed ? "may have acted" : "has not acted";
-      const open = "mayBeInProgress" in result && result.mayBeInProgress ? "may be in progress" : acted;
-      expect(result.kind === "unavailable" ? `retry, ${open}` : result.kind, String(status)).toBe(meaning);
-      if (open === "may be in progress") expect(acted).toBe("may have acted");
-      if (result.kind === "unavailable") expect(result.reason).toBe(`it responded with ${status}`);
-    }
-  });
-
-  it.each([
-    [409, [404, 410], "refused"],
-    [503, [503], "done"],
-  ])("%i, if %j count as done: %s", async (status, alsoDone, kind) => {
-    const result = await interpret(new Response("why", { status }), alsoDone, 500);
-    expect(result).toMatchObject({ kind, status, answer: "why" });
+  const every = ["GET", "PUT", "DELETE", "POST"];
+  const [json, html] = ['{"error":"why"}', "<html>"];
+  it.each<[keyof typeof meanings, readonly string[], readonly number[], readonly string[]]>([
+    ["success", every, [200, 204, 299], [json, html, ""]],
+    ["gone", ["DELETE"], [404, 410], [json, "{}", '{"reason":"why"}']],
+    ["denial", ["DELETE"], [404, 410], [html, ""]],
+    ["conflict", every, [409], [json, html, '{"reason":"why"}']],
+    ["throttled", every, [429], [json, '{"reason":"why"}']],
+    ["unanswered", every, [199, 408, 500, 502, 503, 504, 599], [json, html, '{"reason":"why"}']],
+    ["unanswered", ["PUT", "DELETE", "POST"], [501], [json]],
+    ["refusal", every, [422], [json, html, ""]],
+    ["refusal", every, [400, 401, 403, 499], ['{"reason":"why"}']],
+    ["refusal", ["PUT", "POST", "GET"], [404, 410], ['{"reason":"why"}']],
+    ["denial", every, [400, 401, 403, 405, 407, 428, 430, 499], [json, html, "", '{"reason":7}', '{"reason":" "}']],
+    ["denial", ["PUT", "POST", "GET"], [404, 410], [json, html]],
+    ["denial", ["GET"], [501], [json, html]],
+    ["redirect", every, [300, 302, 304, 399], [json, html, '{"reason":"why"}']],
+  ])("means %s, to %j with %j", (meaning, methods, statuses, bodies) => {
+    for (const method of methods)
+      for (const status of statuses)
+        for (const text of bodies) {
+          const {
+            settles,
+            mayHaveActed,
+            mayStillAct,
+            json: parsed,
+            reason,
+          } = interpret(method, { status, headers: {}, text });
+          expect(meaningOf({ method, status, json: parsed, reason }), `${method} ${status} ${text}`).toBe(meaning);
+          const { acted, ...row } = meanings[meaning];
+          expect({ settles, mayStillAct, mayHaveActed }).toMatchObject({
+            settles: row.settles,
+            mayStillAct: row.mayStillAct,
+          });
+          expect(mayHaveActed).toBe(acted !== "no");
+        }
   });
 
   it.each([
     [500, 500],
     [501, 500],
-  ])("of %i characters is kept up to the 500th: %i", async (length, kept) => {
-    const result = await interpret(new Response("x".repeat(length), { status: 422 }), [], 500);
-    expect(result).toMatchObject({ answer: "x".repeat(kept) });
+  ])("of %i characters is kept up to the 500th: %i", (length, kept) => {
+    const response = { status: 422, headers: {}, text: "x".repeat(length) };
+    expect(interpret("PUT", response)).toMatchObject({ text: "x".repeat(kept) });
   });
 
   it.each<[string, string | null]>([
@@ -75,20 +76,20 @@ describe("a response of the carrier", () => {
     ['{"error":"The letter is not signed."}', null],
     ["The letter is not signed.", null],
     ["", null],
-  ])("%j has the reason %j for the customer", async (body, reason) => {
-    expect(await interpret(new Response(body, { status: 422 }), [], 500)).toMatchObject({ kind: "refused", reason });
+  ])("%j has the reason %j for the customer", (text, reason) => {
+    expect(interpret("PUT", { status: 422, headers: {}, text })).toMatchObject({ settles: "refused", reason });
   });
 });
 
 describe("a wait", () => {
   const now = new Date("2026-11-21T10:00:00Z");
   it.each([
-    [null, 0],
+    [undefined, 0],
     ["7", 7],
     [" 7 ", 7],
     ["7.5", 0],
     ["7 s", 0],
-    ["14400", longestRetryAfterSeconds],
+    ["14400", maxRetryAfterSeconds],
     ["14401", 14_400],
     ["soon", 0],
     ["Sat, 21 Nov 2026 10:00:30 GMT", 30],
@@ -121,67 +122,115 @@ describe("a wait", () => {
 /** What a carrier does with one attempt: a status, or the code of a network error. */
 type Attempt = number | string;
 
-const networkError = (code: string) =>
-  new TypeError("fetch failed", { cause: Object.assign(new Error("injected"), { code }) });
+const errorWith = (properties: object) => Object.assign(new Error("injected"), properties);
 
 describe("a call", () => {
+  const { request } = http;
   beforeEach(() => {
-    vi.stubEnv("CARRIER_URL", "http://carrier.test/api/");
+    vi.stubEnv("CARRIER_URL", `${carrier.url}/api/`);
     vi.stubEnv("CARRIER_TOKEN", "");
     vi.stubEnv("CARRIER_TIMEOUT_MS", "30000");
     // Makes the jittered waits last no time.
-    vi.spyOn(Math, "random").mockReturnValue(-1);
+    vi.spyOn(Math, "random").mockReturnValue(-0.99);
   });
   afterEach(() => {
+    http.request = request;
+    syncBuiltinESMExports();
     vi.unstubAllEnvs();
     vi.restoreAllMocks();
   });
 
+  /** Lets requests fail as a network does: a test cannot make one do so at a certain attempt. */
+  const failWith = (errors: (Error | undefined)[]) => {
+    const failing = (...args: Parameters<typeof request>) => {
+      const error = errors.shift();
+      if (!error) return request(...args);
+      return new Writable({ write: (_, __, done) => done(error), final: (done) => done(error) });
+    };
+    Object.assign(http, { request: failing });
+    syncBuiltinESMExports();
+  };
+
   const carrierThat = (...attempts: readonly Attempt[]) => {
-    const left = [...attempts];
-    return vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
-      const attempt = left.shift();
-      if (typeof attempt === "number") return new Response("why", { status: attempt });
-      throw networkError(attempt ?? "TOO_MANY");
-    });
+    failWith(attempts.map((attempt) => (typeof attempt === "string" ? errorWith({ code: attempt }) : undefined)));
+    return carrier.respondInTurn(...attempts.filter((attempt) => typeof attempt === "number"));
   };
   const call = { method: "POST", path: "/carts/1/checkout", idempotencyKey: "checkout-1" } as const;
 
+  const may = (mayHaveActed: boolean, mayStillAct: boolean) => ({ mayHaveActed, mayStillAct });
   it.each<[string, Attempt[], object]>([
-    ["is done in the fourth attempt", [503, 503, 503, 200], { kind: "done" }],
-    ["has four attempts", [429, 429, 429, 429], { kind: "unavailable", wait_seconds: 0, mayHaveActed: false }],
-    [
-      "may have acted before it was refused",
-      [503, 400],
-      { kind: "refused", mayHaveActed: true, mayBeInProgress: false },
-    ],
-    [
-      "has not acted where it was refused",
-      [429, 400],
-      { kind: "refused", mayHaveActed: false, mayBeInProgress: false },
-    ],
-    ["remembers an attempt that may have acted", [500, 429, 429, 429], { mayHaveActed: true, mayBeInProgress: false }],
-    ["may have acted in its last attempt", [429, 429, 429, 500], { kind: "unavailable", mayHaveActed: true }],
-    ["may be in progress behind a proxy", [504, 500, 500, 500], { mayHaveActed: true, mayBeInProgress: true }],
-    ["may be in progress where the connection broke", ["ECONNRESET", 422], { kind: "refused", mayBeInProgress: true }],
-    ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].map(
-      (code): [string, Attempt[], object] => [`never arrived with ${code}`, [code, 422], { mayBeInProgress: false }],
-    ),
+    ["is done in the fourth attempt", [503, 503, 503, 200], { settles: "done", ...may(true, true) }],
+    ["has four attempts", [429, 429, 429, 429], { settles: "nothing", wait_seconds: 0, ...may(false, false) }],
+    ["may have acted before it was refused", [503, 422], { settles: "refused", ...may(true, true) }],
+    ["has not acted where it was refused", [429, 422], { settles: "refused", ...may(false, false) }],
+    ["has not acted where it was denied", [302, 403], { settles: "denied", ...may(false, false) }],
+    ["remembers an attempt that may have acted", [500, 429, 429, 429], may(true, true)],
+    ["may have acted in its last attempt", [429, 429, 429, 500], { settles: "nothing", ...may(true, true) }],
+    ["may still act where the connection broke", ["ECONNRESET", 422], { settles: "refused", ...may(true, true) }],
+    ["is in conflict with its own first attempt", [504, 409], { settles: "conflict", ...may(true, true) }],
+    ["is in conflict with another", [409], { settles: "conflict", ...may(true, false) }],
+    ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"].map((code): [string, Attempt[], object] => [
+      `never arrived with ${code}`,
+      [code, 422],
+      may(false, false),
+    ]),
   ])("%s: %j", async (_, attempts, outcome) => {
-    const fetched = carrierThat(...attempts);
+    const calls = carrierThat(...attempts);
     expect(await callCarrier(call)).toMatchObject(outcome);
-    expect(fetched.mock.calls.length).toBe(attempts.length);
+    expect(calls.length).toBe(attempts.filter((attempt) => typeof attempt === "number").length);
   });
 
   it("is sent to its path below the carrier's address, with its key if it has one", async () => {
-    const fetched = carrierThat(200, 200);
+    const sent: unknown[] = [];
+    const server = http.createServer(({ method, url, headers }, response) => {
+      sent.push([method, url, headers.accept, headers["idempotency-key"]]);
+      response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    vi.stubEnv("CARRIER_URL", `http://127.0.0.1:${Object(server.address()).port}/api/`);
     await callCarrier(call);
     await callCarrier({ method: "GET", path: "/carts/1" });
-    const headers = { Accept: "application/json" };
-    expect(fetched.mock.calls.map(([url, init]) => [url, init?.headers])).toStrictEqual([
-      ["http://carrier.test/api/carts/1/checkout", { ...headers, "Idempotency-Key": "checkout-1" }],
-      ["http://carrier.test/api/carts/1", headers],
+    expect(sent).toEqual([
+      ["POST", "/api/carts/1/checkout", "application/json", "checkout-1"],
+      ["GET", "/api/carts/1", "application/json", undefined],
     ]);
+  });
+
+  it("takes an unsolicited 100 Continue, and follows no redirect", async () => {
+    const server = http.createServer((incoming, response) => {
+      response.writeContinue();
+      response.writeHead(incoming.url === "/elsewhere" ? 200 : 307, { Location: "/elsewhere" }).end("moved");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    vi.stubEnv("CARRIER_URL", `http://127.0.0.1:${Object(server.address()).port}`);
+    expect(await callCarrier(call)).toMatchObject({ status: 307, settles: "nothing", text: "moved" });
+    expect(await callCarrier({ method: "GET", path: "/elsewhere" })).toMatchObject({ status: 200, settles: "done" });
+  });
+
+  it.each([
+    ["200 with a long body, which is not read", 200, 1],
+    ["422 that comes before the whole body was sent", 422, 4_000_000],
+  ])("is over with a %s", async (_, status, bytes) => {
+    const server = http.createServer((incoming, response) => {
+      incoming.on("error", () => {});
+      response.on("error", () => {});
+      response.writeHead(status).write("x".repeat(5_000));
+      if (status !== 200) response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    vi.stubEnv("CARRIER_URL", `http://127.0.0.1:${Object(server.address()).port}`);
+    const chunks = async function* () {
+      for (let sent = 0; sent < bytes; sent += 100_000) yield Buffer.alloc(Math.min(bytes, 100_000));
+    };
+    const body = () => ({ headers: { "Content-Length": String(bytes) }, chunks, failure: () => undefined });
+    expect(await callCarrier({ ...call, body })).toMatchObject({
+      status,
+      text: "x".repeat(500),
+      ...may(status === 200, false),
+    });
   });
 
   it.each([
@@ -198,11 +247,11 @@ describe("a call", () => {
   });
 
   it("is not sent once its time is over", async () => {
-    const fetched = carrierThat(200);
-    const reason = "its time was over before it was called";
-    const unsent = { kind: "unavailable", reason, wait_seconds: 0, mayHaveActed: false, mayBeInProgress: false };
-    expect(await callCarrier({ ...call, endsBy: Date.now() })).toEqual(unsent);
-    expect(fetched).not.toHaveBeenCalled();
+    const calls = carrierThat(200);
+    const text = "the deadline passed before the call was sent";
+    const unsent = { settles: "nothing", status: null, text, wait_seconds: 0, ...may(false, false) };
+    expect(await callCarrier({ ...call, endsBy: Date.now() })).toMatchObject(unsent);
+    expect(calls).toEqual([]);
   });
 
   it("throws the error that interrupted its body", async () => {
@@ -211,55 +260,51 @@ describe("a call", () => {
     await expect(callCarrier({ ...call, body })).rejects.toThrow("no file");
   });
 
-  const reasonAfter = async (error: Error, signal = new AbortController().signal) => {
+  const failureOf = async (error: Error, signal = new AbortController().signal) => {
     vi.spyOn(AbortSignal, "timeout").mockReturnValue(signal);
-    vi.spyOn(globalThis, "fetch").mockRejectedValue(error);
-    const outcome = await callCarrier(call);
-    return outcome.kind === "unavailable" ? [outcome.reason, outcome.mayHaveActed] : outcome.kind;
+    failWith(Array(4).fill(error));
+    const { text, mayHaveActed } = await callCarrier(call);
+    return [text, mayHaveActed];
   };
-  const several = new AggregateError([networkError("ECONNREFUSED"), networkError("EHOSTUNREACH")]);
   it.each([
-    ["a code", networkError("ECONNRESET"), "ECONNRESET", true],
-    ["a code of its own", Object.assign(new Error(), { code: "EPIPE" }), "EPIPE", true],
+    ["a code", errorWith({ code: "EPIPE" }), "EPIPE", true],
     ["no code", new RangeError("injected"), "RangeError", true],
-    ["a code that is a number", Object.assign(new Error(), { code: 7 }), "Error", true],
-    ["several addresses", new TypeError("fetch failed", { cause: several }), "ECONNREFUSED", false],
-    ["a cause that is no TypeError's", new Error("x", { cause: new Error("unexpected redirect") }), "Error", true],
+    ["several addresses", Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }), "ECONNREFUSED", false],
   ])("is unavailable after an error with %s", async (_, error, reason, mayHaveActed) => {
-    expect(await reasonAfter(error)).toEqual([`the connection broke (${reason})`, mayHaveActed]);
+    expect(await failureOf(error)).toEqual([`the connection broke (${reason})`, mayHaveActed]);
   });
 
   it("is unavailable after its timeout", async () => {
-    expect(await reasonAfter(new Error("aborted"), AbortSignal.abort())).toEqual(["it did not respond in time", true]);
+    expect(await failureOf(new Error("aborted"), AbortSignal.abort())).toEqual(["it did not respond in time", true]);
   });
 
   describe("through an adapter function", () => {
     beforeEach(() => {
       vi.stubEnv("CARRIER_FUNCTION", "the-adapter");
-      vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", "http://lambda.test");
+      vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", carrier.url);
     });
-    const returns = (result: unknown) => new Response(JSON.stringify(result));
-    const fails = (status: number, type?: string) =>
-      new Response(null, { status, headers: { ...(type && { "x-amzn-errortype": type }) } });
+    const returns = (result: unknown): CarrierResponse => [200, {}, JSON.stringify(result)];
+    const fails = (status: number, type?: string): CarrierResponse => [
+      status,
+      type ? { "x-amzn-errortype": type } : {},
+    ];
     const notInvoked = "its function could not be invoked:";
     const failed = "its function failed or returned no status, and its log says why";
-    it.each<[string, Response, object]>([
-      ["a text", returns({ status: 200, body: "why" }), { kind: "done", status: 200, answer: "why" }],
-      ["no body", returns({ status: 204, body: "left out" }), { kind: "done", status: 204, answer: "" }],
-      ["the first status", returns({ status: 200 }), { kind: "done", answer: "" }],
-      ["the last status", returns({ status: 599 }), { reason: "it responded with 599", mayHaveActed: true }],
-      ["too low a status", returns({ status: 199 }), { reason: failed, mayHaveActed: true }],
-      ["too high a status", returns({ status: 600 }), { reason: failed, mayHaveActed: true }],
-      ["429 of Lambda", fails(429), { reason: "it responded with 429", mayHaveActed: false }],
-      ["404 of Lambda", fails(404, "Gone:x"), { reason: `${notInvoked} Gone`, mayHaveActed: false }],
-      ["499 of Lambda", fails(499), { reason: `${notInvoked} 499`, mayHaveActed: false }],
-      ["500 of Lambda", fails(500), { reason: `${notInvoked} 500`, mayHaveActed: true }],
+    it.each<[string, CarrierResponse, object]>([
+      ["a text", returns({ status: 200, body: "why" }), { settles: "done", status: 200, text: "why" }],
+      ["the first status", returns({ status: 200 }), { settles: "done", text: "" }],
+      ["a header", returns({ status: 429, headers: { "Retry-After": "9" } }), { wait_seconds: 9, mayHaveActed: false }],
+      ["the last status", returns({ status: 599 }), { status: 599, mayHaveActed: true }],
+      ["too low a status", returns({ status: 199 }), { text: failed, mayHaveActed: true }],
+      ["too high a status", returns({ status: 600 }), { text: failed, mayHaveActed: true }],
+      ["429 of Lambda", fails(429), { text: `${notInvoked} 429`, mayHaveActed: false }],
+      ["404 of Lambda", fails(404, "Gone:x"), { text: `${notInvoked} Gone`, mayHaveActed: false }],
+      ["499 of Lambda", fails(499), { text: `${notInvoked} 499`, mayHaveActed: false }],
+      ["500 of Lambda", fails(500), { text: `${notInvoked} 500`, mayHaveActed: true }],
     ])("that returns %s", async (_, response, outcome) => {
-      const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async () => response.clone());
+      const calls = carrier.respondInTurn(...Array(4).fill(response));
       expect(await callCarrier(call)).toMatchObject(outcome);
-      const [url, init] = fetched.mock.calls[0] ?? [];
-      expect(String(url)).toBe("http://lambda.test/2015-03-31/functions/the-adapter/invocations");
-      expect(init?.redirect).toBe("error");
+      expect(calls[0]).toBe("POST invocations");
     });
   });
 });
@@ -267,7 +312,7 @@ describe("a call", () => {
 describe("the limits of a call", () => {
   it("are those of its file, and of four attempts with three waits", () => {
     expect([0, 1, 1_000, 1_001].map(callTimeoutMs)).toEqual([30_000, 30_001, 30_001, 30_002]);
-    expect([0, 1_000_000].map(longestCallMs)).toEqual([135_000, 139_000]);
+    expect([0, 1_000_000].map(maxCallMs)).toEqual([135_000, 139_000]);
   });
 
   it.each([

@@ -596,7 +596,7 @@ describe("a call that got no response, and may be processed later", () => {
     const waiting = await forwardOrder(first);
     expect([waiting.next, calls]).toEqual(["WAIT_TO_FORWARD", []]);
     expect(waiting.wait_seconds).toBeGreaterThanOrEqual(40);
-    pass(waiting.wait_seconds);
+    pass(waiting.wait_seconds ?? 0);
     expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
     expect(calls).toEqual([`DELETE ${own}`]);
   });
@@ -622,7 +622,7 @@ describe("a call that got no response, and may be processed later", () => {
       const waiting = await forwardOrder(order.first);
       expect([waiting.next, calls]).toEqual(["WAIT_TO_FORWARD", []]);
       expect(waiting.wait_seconds).toBeGreaterThanOrEqual(40);
-      pass(waiting.wait_seconds);
+      pass(waiting.wait_seconds ?? 0);
       expect(await forwardOrder(order.first)).toMatchObject({ next: "SUBMIT" });
       expect(calls).toEqual([`${change === "remove" ? "DELETE" : "PUT"} ${order.own}`]);
     }
@@ -634,7 +634,7 @@ describe("a call that got no response, and may be processed later", () => {
     expect([await forwardOrder(first), calls]).toMatchObject([{ next: "SUBMIT" }, [`PUT ${own}`]]);
     const waiting = await forwardOrder(first);
     expect([waiting.next, calls.length]).toEqual(["WAIT_TO_FORWARD", 1]);
-    pass(waiting.wait_seconds);
+    pass(waiting.wait_seconds ?? 0);
     expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
     expect(calls).toEqual([`PUT ${own}`, `DELETE ${own}`]);
   });
