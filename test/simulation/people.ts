@@ -344,7 +344,7 @@ export const operate = async (): Promise<void> => {
     ]);
     await pass(between(`run ${run} wait`, 1_000, 600_000));
     if (areFaultsOver()) return;
-    if (faultOf("operator", `after run ${run - 1}`, ["settles"])) await quietly(settleDoubt);
+    if (!isOperatorAbsent && faultOf("operator", `after run ${run - 1}`, ["settles"])) await quietly(settleDoubt);
     execution = await quietly(startByOperator);
   }
 };
@@ -386,8 +386,9 @@ export const recover = async (): Promise<void> => {
       ({ parent, id }) => itemAt(keys.attachment(parent, id))?.sha256 === refusedLetter,
     );
     if (!isCheckedOut() && refused) await call("delete", refused.parent, { id: refused.id });
-    const { outcome_unknown, calls_end_by } = itemAt(keys.checkout(place.order)) ?? {};
-    if (run === 1 || !outcome_unknown) continue;
+    const { outcome_unknown, calls_end_by, status } = itemAt(keys.checkout(place.order)) ?? {};
+    // Whoever is asked to settle a doubt would also free the order.
+    if (run === 1 || !outcome_unknown || (isOperatorAbsent && status === "RUNNING")) continue;
     await pass(Date.parse(String(calls_end_by)) - Date.now() + 11_000);
     await quietly(settleDoubt);
   }
