@@ -86,13 +86,16 @@ describe("a checkout with an adapter function", () => {
 
   it("asks it whether the cart is checked out after a call whose outcome is unknown", async () => {
     const order = await orderWithOneAttachment();
-    results = [() => ({ status: 201 }), () => ({ status: 500 }), () => ({ status: 302 })];
+    results = [() => ({ status: 201 }), () => ({ status: 500 }), ...Array(12).fill(() => ({ status: 403 }))];
     expect(await checkOut(order.id)).toMatchObject({ status: "FAILED" });
+    // Later than any call can be in progress.
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 200_000 });
+    onTestFinished(() => void vi.useRealTimers());
     results = [() => ({ status: 200, body: { checked_out: true } })];
     expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
     const headers = { Accept: "application/json", Authorization: "Bearer carrier-token" };
     const get = { method: "GET", path: `/carts/${order.id}`, headers, body: null, file: null };
-    expect([calls.map(({ method }) => method), calls.at(-1)]).toEqual([["PUT", "POST", "POST", "GET"], get]);
+    expect([new Set(calls.map(({ method }) => method)), calls.at(-1)]).toEqual([new Set(["PUT", "POST", "GET"]), get]);
   });
 });
 
