@@ -23,13 +23,14 @@ export const isHostAndPort = (text: string): boolean => {
   return host !== undefined && isHost(host) && Number(port) >= 1 && Number(port) <= 65_535;
 };
 
-/** The characters of RFC 3986, and one fragment at most. */
-const httpUrl = /^https?:\/\/([^/?#]+)(?!.*#.*#)(?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})*$/i;
+/** The characters of RFC 3986. */
+const httpUrl = /^https?:\/\/([^/?#]+)(?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})*$/i;
 
 /** Whether a text is an absolute URL as in RFC 3986. User info would be a secret in the wrong place. */
 export const isHttpUrl = (text: string): boolean => {
   const [, authority] = httpUrl.exec(text) ?? [];
-  return authority !== undefined && isHostAndPort(authority) && URL.canParse(text);
+  const hasOneFragment = text.indexOf("#") === text.lastIndexOf("#");
+  return authority !== undefined && hasOneFragment && isHostAndPort(authority) && URL.canParse(text);
 };
 
 /** As in the HTML standard, with a dot in the domain, and the lengths of RFC 5321. */
