@@ -24,7 +24,7 @@ export const isHostAndPort = (text: string): boolean => {
 };
 
 /** The characters of RFC 3986. */
-const httpUrl = /^https?:\/\/([^/?#]+)(?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})*$/i;
+const httpUrl = /^https?:\/\/([^/?#]+)(?:[/?#](?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})*)?$/i;
 
 /** Whether a text is an absolute URL as in RFC 3986. User info would be a secret in the wrong place. */
 export const isHttpUrl = (text: string): boolean => {
