@@ -113,6 +113,8 @@ const rejectsBlank = (schema: z.core.$ZodType) =>
 const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema }) => {
   // JSON Schema has no case-insensitive patterns, and generators match the pattern of a time against their own date's text.
   if (jsonSchema.format === "uuid" || jsonSchema.format === "date-time") delete jsonSchema.pattern;
+  // A slash needs its backslash only in JavaScript. openapi-zod-client escapes it once more, and its code does not compile.
+  jsonSchema.pattern &&= jsonSchema.pattern.replaceAll(/\\./g, (found) => (found === "\\/" ? "/" : found));
   // Responses may gain properties without notice.
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
