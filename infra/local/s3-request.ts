@@ -39,6 +39,12 @@ const { config } = new S3Client({});
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
 const requireSignature = async (request: SentRequest): Promise<void> => {
+  if ("X-Amz-Signature" in request.query && "authorization" in request.headers)
+    throw s3Error(
+      400,
+      "InvalidArgument",
+      "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified",
+    );
   const { credentials, sha256 } = config;
   const given = signatureIn(request);
   const { "X-Amz-Credential": credential = "", "X-Amz-SignedHeaders": names = "", "X-Amz-Date": date = "" } = given;

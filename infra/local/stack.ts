@@ -73,10 +73,19 @@ const reporting =
 /** The services beside the gateway, in the order of the ports that follow its own. */
 const serviceNames = ["carrier", "events", "lambda", "workflow", "table", "files"] as const;
 
+/** Ports above 1023 that browsers and `fetch` refuse: https://fetch.spec.whatwg.org/#port-blocking */
+const refusedPorts = new Set([
+  ...[
+    1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
+  ],
+]);
+
 /** The same ports for each start keep signed URLs and stored addresses valid. One in use is replaced by any free one (0). */
 const portsBeside = async (gateway: number) => {
+  const following = Array.from({ length: 20 }, (_, index) => gateway + 1 + index);
+  const usable = following.filter((port) => !refusedPorts.has(port));
   const chosen = serviceNames.map(async (service, index) => {
-    const port = gateway === 0 ? 0 : gateway + 1 + index;
+    const port = (gateway === 0 ? 0 : usable[index]) ?? 0;
     return { service, port, isUsable: port <= 65_535 && (await isFree("127.0.0.1", port)) };
   });
   const all = await Promise.all(chosen);

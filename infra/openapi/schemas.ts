@@ -1,6 +1,6 @@
 import { deepStrictEqual } from "node:assert";
 import * as z from "zod/mini";
-import { controlCharacters, Filename, UploadedFile } from "../../shared/attachments/attachment-schema.ts";
+import { controlCharacters, Filename, Name, UploadedFile } from "../../shared/attachments/attachment-schema.ts";
 import type { NamedSchema, Route } from "../../shared/route.ts";
 import { contracts, routes } from "../../shared/routes.ts";
 import { envelopeProperties, listOf, listProperties, named, pageInfo } from "../../shared/schema/documents.ts";
@@ -92,10 +92,12 @@ register(Timestamp, { id: "Timestamp", description: "UTC, ISO 8601, with millise
 register(Uuid, { format: "uuid" });
 // A rule for the whole switch checks the pattern, since it must also be valid after a PATCH.
 for (const schema of [Identity, Secret]) register(schema, { pattern: credential.source });
-// Two rules in one, since generators support one pattern. In long texts it backtracks, so the service checks them apart.
+// Several rules in one, since generators support one pattern. In long texts it backtracks, so the service checks them apart. It
+// also matches what the service trims.
 const barred = `/\\\\${controlCharacters}`;
-const notDots = `[^\\s.${barred}]|\\.[^.${barred}]|[^.${barred}]\\.|\\.{3}`;
-register(Filename, { allOf: undefined, pattern: `^[^${barred}]*(${notDots})[^${barred}]*$` });
+const notDots = `[^\\s.${barred}]|\\.[^${barred}]+\\.`;
+register(Filename, { allOf: undefined, pattern: `^\\s*[^${barred}]*(${notDots})[^${barred}]*\\s*$` });
+register(Name, { pattern: `^\\s*[^${controlCharacters}]*[^\\s${controlCharacters}][^${controlCharacters}]*\\s*$` });
 // OpenAPI 3.1 describes a file by `contentMediaType`; many generators support only the `format` of 3.0. There is no `minLength`,
 // because openapi-generator's Go client treats it as the length of a string and does not compile. There is no example, because
 // tools print it in place of a file.
@@ -111,10 +113,14 @@ const rejectsBlank = (schema: z.core.$ZodType) =>
 const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema }) => {
   // JSON Schema has no case-insensitive patterns, and generators match the pattern of a time against their own date's text.
   if (jsonSchema.format === "uuid" || jsonSchema.format === "date-time") delete jsonSchema.pattern;
+  // A slash needs its backslash only in JavaScript. openapi-zod-client escapes it once more, and its code does not compile.
+  jsonSchema.pattern &&= jsonSchema.pattern.replaceAll(/\\./g, (found) => (found === "\\/" ? "/" : found));
   // Responses may gain properties without notice.
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  // zod leaves it out of a schema that trims, because it could be another value before.
+  if (zodSchema instanceof z.ZodMiniDefault) jsonSchema.default = zodSchema.def.defaultValue;
   // Tools of OpenAPI 3.0, such as Postman's import, know only `enum`.
   if (jsonSchema.const !== undefined) jsonSchema.enum = [jsonSchema.const];
   if (jsonSchema.type === "string" && jsonSchema.minLength === 1 && !jsonSchema.pattern && rejectsBlank(zodSchema))

@@ -7,6 +7,7 @@ import {
   isSame,
   isSameId,
   nonBlankText,
+  padded,
   pick,
   Timestamp,
   text,
@@ -19,8 +20,26 @@ import type { ParentRef } from "../table/keys.ts";
 
 const FileHint = z.enum(["DEFAULT", "LOA"]);
 
+/** Control characters, for a regular expression; also those that change the direction of text: "a\u202efdp.exe" looks like a PDF. */
+export const controlCharacters = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
+
+export const Name = nonBlankText(limits.nameLength).check(
+  z.regex(new RegExp(`^[^${controlCharacters}]*$`), {
+    error: "must not contain control characters, nor those that change the direction of text",
+  }),
+);
+
 /** An empty text is stored as null. */
-const Notes = z.nullable(text(limits.notesLength)).check(z.overwrite((notes) => notes || null));
+const Notes = z
+  .nullable(
+    text(limits.notesLength).check(
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
+      z.regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$/, {
+        error: "must not contain control characters other than tabs and line breaks",
+      }),
+    ),
+  )
+  .check(z.overwrite((notes) => notes || null));
 
 /**
  * The properties of an attachment that callers set. To add one, change only this file: add it here, with a default for
@@ -28,10 +47,10 @@ const Notes = z.nullable(text(limits.notesLength)).check(z.overwrite((notes) => 
  * and to `SentMetadata` if the carrier gets it.
  */
 const metadata = {
-  name: nonBlankText(limits.nameLength),
+  name: Name,
   notes: z._default(Notes, null),
-  file_hint: z._default(FileHint, "DEFAULT"),
-  reference_id: z._default(z.nullable(Uuid), null),
+  file_hint: z._default(padded(FileHint), "DEFAULT"),
+  reference_id: z._default(z.nullable(padded(Uuid)), null),
 };
 
 export const metadataDescriptions = {
@@ -52,9 +71,6 @@ export const minimalMetadata = (name: string) => z.parse(z.object(metadata), { n
 
 /** The properties that a PATCH can change. */
 export const changeable = { name: true, notes: true, file_hint: true } as const;
-
-/** Control characters, for a regular expression; also those that change the direction of text: "a\u202efdp.exe" looks like a PDF. */
-export const controlCharacters = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
 
 /** 1 to 255 characters, without path separators and control characters. Names of folders (`.` and `..`) are not allowed. */
 export const Filename = text(limits.filenameLength).check(
@@ -199,23 +215,15 @@ export const uploadedFile = (content: Buffer, filename: string | undefined, medi
   contentType: z.safeParse(MediaType, mediaType).data ?? "application/octet-stream",
 });
 
-/** Reduces an uploaded file's name to its cleaned base name. A file without a name is called `attachment`. */
+/** Reduces an uploaded file's name to its cleaned base name, of any length. A file without a name is called `attachment`. */
 const cleanFilename = (name: string | undefined): string => {
   const base = (name ?? "").split(/[/\\]/).at(-1) ?? "";
   const clean = base.replaceAll(new RegExp(`[${controlCharacters}]`, "g"), "").trim();
-  return /^\.{0,2}$/.test(clean) ? "attachment" : shortened(clean);
-};
-
-const shortened = (name: string): string => {
-  const characters = [...name];
-  if (characters.length <= limits.filenameLength) return name;
-  const extension = [...(/\.[^.\s]{1,20}$/.exec(name)?.[0] ?? "")];
-  const kept = characters.slice(0, limits.filenameLength - extension.length).join("");
-  return kept.trimEnd() + extension.join("");
+  return /^\.{0,2}$/.test(clean) ? "attachment" : clean;
 };
 
 /** The properties of a new attachment besides its file. `filename` defaults to the name of the uploaded file. */
-export const NewMetadata = z.object({ ...metadata, filename: z.optional(Filename) });
+export const NewMetadata = z.object({ ...metadata, filename: z.optional(padded(Filename)) });
 export type NewMetadata = z.infer<typeof NewMetadata>;
 
 /** A new attachment as a form sends it. */
@@ -238,7 +246,7 @@ export const UploadBytes = z.int().check(withinUploadLimit, z.minimum(1), z.maxi
 
 /** The file of a direct upload, as announced by the caller. */
 export const UploadFile = z.object({
-  filename: Filename,
+  filename: padded(Filename),
   content_type: z._default(MediaType, "application/octet-stream"),
   bytes: UploadBytes,
   sha256: z.string().check(z.regex(/^[0-9a-fA-F]{64}$/, { error: "must be 64 hexadecimal digits" }), z.toLowerCase()),

@@ -82,7 +82,7 @@ const schemas = [
     bytes: "The size of the file, in bytes.",
     content_type: "The media type that the upload gave.",
     sha256: "The SHA-256 of the file, in hexadecimal.",
-    detected_type: "The media type that the first bytes of the file indicate, or null if they indicate none.",
+    detected_type: "The media type that the first bytes of the file indicate, or null if it is not known.",
     encrypted:
       "Whether a PDF is encrypted: whether it has an `/Encrypt` entry, with or without a password to open it. Null for any other file.",
   }),
@@ -106,7 +106,7 @@ const schemas = [
     method: "The HTTP method to send the file with.",
     url: "Where to send the file. The URL is signed and grants access by itself: keep it secret.",
     headers:
-      "The headers to send the file with, exactly as given. HTTP clients usually set `Content-Length` by themselves.",
+      "The headers to send the file with, exactly as given, without `Authorization`. HTTP clients usually set `Content-Length` by themselves.",
     expires_at: "The file must be sent and the upload completed before this time.",
   }),
 ];
@@ -199,7 +199,7 @@ const routesOf = (parent: ParentType) => {
   return [
     documented(rows.createAttachmentRoute(parent), {
       summary: `Upload a document to ${one}`,
-      description: `Stores a file and its metadata. ${scope[parent]}\n\nA file that is too large for a form needs a direct upload.\n\n${forwarded}`,
+      description: `Stores a file and its metadata. ${scope[parent]}\n\nTexts are UTF-8, and the body has no \`Content-Encoding\`. A file that is too large for a form needs a direct upload.\n\n${forwarded}`,
       body: { type, ...Object.fromEntries(parts.map(([name, value]) => [`data[${name}]`, value])) },
       response: document(letter()),
       invalid: {

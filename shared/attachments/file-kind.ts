@@ -18,9 +18,12 @@ const signatures: Readonly<Record<string, readonly string[]>> = {
   "image/jpeg": ["\xff\xd8\xff"],
   "image/gif": ["GIF87a", "GIF89a"],
   "image/webp": ["RIFF????WEBP"],
-  "image/heic": ["????ftypheic", "????ftypheix"],
+  "image/heic": ["????ftypheic", "????ftypheix", "????ftypheim", "????ftypheis"],
+  "image/heic-sequence": ["????ftyphevc", "????ftyphevx", "????ftyphevm", "????ftyphevs"],
   "image/heif": ["????ftypmif1"],
-  "image/avif": ["????ftypavif"],
+  "image/heif-sequence": ["????ftypmsf1"],
+  "image/avif": ["????ftypavif", "????ftypavis"],
+  "image/avci": ["????ftypavci", "????ftypavcs"],
   "image/bmp": ["BM????\0\0\0\0"],
   "image/vnd.adobe.photoshop": ["8BPS"],
   "image/jp2": ["\0\0\0\x0cjP  \r\n\x87\n"],
@@ -36,13 +39,26 @@ const signatures: Readonly<Record<string, readonly string[]>> = {
   "application/x-bzip2": ["BZh"],
   "application/x-tar": [`${"?".repeat(257)}ustar`],
   "video/quicktime": ["????ftypqt  "],
-  "video/mp4": ["????ftyp"],
+  // The brands that file-type or libmagic know as videos. Any other brand is unknown.
+  "video/mp4": [
+    ...Array.from("m23456789abc", (version) => `iso${version}`),
+    ...["isml", "mp41", "mp42", "avc1", "dash", "mmp4", "MSNV", "M4P ", "F4V ", "F4P ", "niko"],
+    ...["NDSC", "NDSH", "NDSM", "NDSP", "NDSS", "NDXC", "NDXH", "NDXM", "NDXP", "NDXS"],
+  ].map((brand) => `????ftyp${brand}`),
+  "video/x-m4v": ["????ftypM4V ", "????ftypM4VH", "????ftypM4VP"],
+  "video/3gpp": [...Array.from("eghprs", (profile) => `????ftyp3g${profile}?`)],
+  "video/3gpp2": ["????ftyp3g2?"],
+  "audio/mp4": ["????ftypM4A ", "????ftypM4B ", "????ftypF4A ", "????ftypF4B "],
   "video/x-matroska": ["\x1aE\xdf\xa3"],
   "video/x-msvideo": ["RIFF????AVI "],
   "audio/x-wav": ["RIFF????WAVE"],
   "audio/mpeg": ["ID3"],
   "audio/flac": ["fLaC"],
   "application/ogg": ["OggS"],
+  // A signed document (.p7m) begins with a sequence in DER, whose length takes up to five bytes, and the identifier of PKCS #7.
+  "application/pkcs7-mime": ["?", "??", "???", "????", "?????"].map(
+    (length) => `0${length}\x06\x09*\x86H\x86\xf7\r\x01\x07`,
+  ),
 };
 
 const beginsWith = (start: string, signature: string) =>
@@ -63,11 +79,19 @@ const maxTrailerBytes = 65_536;
 /** Detects a file's media type, and whether a PDF is encrypted. Of a large file, both ends are enough. */
 export const fileKindOf = (file: FileEnds): FileKind => {
   const start = textAt(file, 0, signatureBytes);
-  // PDF readers accept the header anywhere in the first 1,024 bytes, because some programs write other bytes before it.
-  const detected_type = typeOf(start) ?? (start.includes("%PDF-") ? "application/pdf" : null);
+  const detected_type = typeOf(start) ?? (hasLaterHeader(file, start) ? "application/pdf" : null);
   if (detected_type !== "application/pdf") return { detected_type, encrypted: null };
   return { detected_type, encrypted: isEncrypted(file, start.indexOf("%PDF-")) };
 };
+
+/**
+ * PDF readers accept the header anywhere in the first 1,024 bytes, because some programs write other bytes before it. A text can
+ * mention it: only alone on its line, or with `startxref` near the end of the file, it is that of a PDF.
+ */
+const hasLaterHeader = (file: FileEnds, start: string): boolean =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they end a line, or are no text
+  /(?:^|^\xef\xbb\xbf|[\0-\x08\n-\x1f])[ \t]*%PDF-\d\.\d+(?![ \t]*[!-$&-~])/.test(start) ||
+  (start.includes("%PDF-") && tailOf(file).includes("startxref"));
 
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
 
@@ -78,12 +102,14 @@ const textAt = ({ first, last, bytes }: FileEnds, offset: number, length: number
   return asBuffer(part).toString("latin1", from, Math.min(from + length, part.length));
 };
 
+const tailOf = (file: FileEnds) => textAt(file, file.bytes - Math.min(tailBytes, file.last.length), tailBytes);
+
 /**
  * Whether the newest trailer of a PDF, whose offset is at the end of the file, has an entry Encrypt. If no trailer is at that
  * offset, or its part of the file is not available, the name of the entry anywhere in the bytes decides.
  */
 const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
-  const tail = textAt(file, file.bytes - Math.min(tailBytes, file.last.length), tailBytes);
+  const tail = tailOf(file);
   const offset = Number(/^startxref\s+(\d{1,15})/.exec(tail.slice(tail.lastIndexOf("startxref")))?.[1] ?? Number.NaN);
   // Offsets are relative to the header, but some programs count from the beginning of the file.
   const offsets = [...new Set([offset + headerAt, offset])];

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { byOperation, type Operation, type PartKind, type Reads, type Row } from "../route.ts";
-import { includeOf, PageQuery, Uuid } from "../schema/fields.ts";
+import { includeOf, PageQuery, padded, Uuid } from "../schema/fields.ts";
 import type { ParentType } from "../table/keys.ts";
 import {
   AttachmentChanges,
@@ -38,7 +38,7 @@ const attachmentRoute = <P extends ParentType, O extends Operation, R extends Re
 };
 
 export const createAttachmentBody = <T extends string>(type: T) =>
-  z.object({ type: z.optional(z.literal(type)), data: NewAttachment });
+  z.object({ type: z.optional(padded(z.literal(type))), data: NewAttachment });
 
 /** A form's parts: `type`, `data[file]`, `data[name]` … */
 const formParts = ({ shape }: ReturnType<typeof createAttachmentBody>): Record<string, PartKind> => {
@@ -84,7 +84,7 @@ export const updateAttachmentRoute = <P extends ParentType>(parent: P) =>
     operation: "update",
     reads: {
       from: "json",
-      schema: z.object({ type: z.literal(`${parent}_attachment` as const), data: AttachmentChanges }),
+      schema: z.object({ type: padded(z.literal(`${parent}_attachment` as const)), data: AttachmentChanges }),
       immutable: immutableAttachmentProperties,
     },
     grants: { table: ["PutItem", "UpdateItem"], files: [] },
@@ -98,7 +98,7 @@ export const deleteAttachmentRoute = <P extends ParentType>(parent: P) =>
     grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
   });
 
-const NewUploadDocument = z.object({ type: z.literal("upload"), data: UploadFile });
+const NewUploadDocument = z.object({ type: padded(z.literal("upload")), data: UploadFile });
 
 /** The first call of a direct upload. The signed URL grants what the function may do, so it needs PutObject. */
 // @__NO_SIDE_EFFECTS__
@@ -122,7 +122,7 @@ export const completeUploadRoute = <P extends ParentType>(parent: P) =>
       operation: "create",
       reads: {
         from: "json",
-        schema: z.object({ type: z.literal(`${parent}_attachment` as const), data: NewMetadata }),
+        schema: z.object({ type: padded(z.literal(`${parent}_attachment` as const)), data: NewMetadata }),
       },
       grants: { table: ["PutItem", "UpdateItem"], files: ["GetObject"] },
     }),

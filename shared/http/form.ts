@@ -4,28 +4,28 @@ import { Dicer } from "@fastify/busboy";
 import { decodeExtended, parse } from "content-disposition";
 import { type UploadedFile, uploadedFile } from "../attachments/attachment-schema.ts";
 import { env } from "../env.ts";
-import { fileTooLarge, internalError, malformed, type Problem, problemIn, unsupportedMediaType } from "../errors.ts";
+import { fileTooLarge, internalError, malformed, type Problem, problemIn } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { FormReads, PartKind } from "../route.ts";
-import type { ReadInput } from "./input.ts";
+import { type ReadInput, requireMediaType } from "./input.ts";
 import { header, type RequestEvent } from "./request.ts";
 
 type Part = string | UploadedFile;
 
 /**
- * Parses a multipart/form-data body (RFC 7578) into `{type, data: {...}}`. Leaves out unknown parts and empty
- * texts, which HTML forms send for empty fields, and reports a part that is given more than once. 415 for another media
- * type, 413 for a file over the limit, 422 for a form that cannot be parsed.
+ * Parses a multipart/form-data body (RFC 7578) into `{type, data: {...}}`. `filename` is by default the file's own name. Leaves out
+ * unknown parts and empty texts, which HTML forms send for empty fields, and reports a part that is given more than once. 415 for
+ * another media type, 413 for a file over the limit, 422 for a form that cannot be parsed.
  */
 export const readForm = async (event: RequestEvent, reads: FormReads): Promise<ReadInput> => {
-  const contentType = header(event, "Content-Type") ?? "";
-  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) throw unsupportedMediaType("multipart/form-data");
+  requireMediaType(event, "multipart/form-data");
   if (event.body && !event.isBase64Encoded)
     throw internalError(new Error("A form arrived as text: the API's binaryMediaTypes are wrong."));
   const kinds = new Map(Object.entries(reads.parts));
-  const split = await splitForm(contentType, Buffer.from(event.body ?? "", "base64"));
-  const parts = split.flatMap((raw) => {
-    const { name = "", filename } = dispositionOf(raw);
+  const split = await splitForm(header(event, "Content-Type") ?? "", Buffer.from(event.body ?? "", "base64"));
+  const parts = split.flatMap((raw, index) => {
+    const { name = "", filename, fault } = dispositionOf(raw.headers);
+    if (fault) throw unreadable(`${name || `part ${index + 1}`} ${fault}`);
     const kind = kinds.get(name);
     const part = kind && partOf(name, kind, filename, raw);
     return part ? [{ name, part }] : [];
@@ -42,13 +42,18 @@ export const readForm = async (event: RequestEvent, reads: FormReads): Promise<R
     if (second) problems.push(problemIn("body", pointer, "constraint.type", "must be given only once"));
   }
   const type = parts.find(({ name }) => name === "type")?.part;
-  return { input: { type, data: Object.fromEntries(data) }, problems };
+  const file = data.values().find((part) => typeof part !== "string");
+  // The schema's rule for `filename` also limits the file's own name.
+  return { input: { type, data: { ...(file && { filename: file.filename }), ...Object.fromEntries(data) } }, problems };
 };
 
 const unreadable = (why: string) => malformed(`can't be read as a form: ${why}`);
 
-/** A part's own headers, with names in lower case and values in Latin-1, and its content: views of the body. */
-type RawPart = { readonly headers: ReadonlyMap<string, readonly string[]>; readonly chunks: readonly Buffer[] };
+/** The headers of a form's part, with names in lower case and values in Latin-1. */
+type Headers = ReadonlyMap<string, readonly string[]>;
+
+/** A part's own headers and its content: views of the body. */
+type RawPart = { readonly headers: Headers; readonly chunks: readonly Buffer[] };
 
 /** Splits a form (RFC 2046, 5.1.1) with busboy's parser. */
 const splitForm = async (contentType: string, body: Buffer): Promise<RawPart[]> => {
@@ -56,7 +61,8 @@ const splitForm = async (contentType: string, body: Buffer): Promise<RawPart[]> 
   const { boundary = "" } = parse(contentType).parameters;
   if (boundary.length < 1 || boundary.length > 70) throw unreadable("its boundary must have 1 to 70 characters");
   const pieces = piecesOf(body, boundary);
-  checkHeaders(pieces.slice(1));
+  // Without the line break and the hyphens of the next delimiter.
+  checkHeaders(pieces.slice(1).map((piece) => piece.subarray(0, -boundary.length - 4)));
   const parts: RawPart[] = [];
   const parser = new Dicer({ boundary, maxHeaderPairs: limits.form.headerBytes });
   parser.on("part", (part) => {
@@ -68,7 +74,6 @@ const splitForm = async (contentType: string, body: Buffer): Promise<RawPart[]> 
   for (const piece of pieces) parser.write(piece);
   parser.end("--");
   await finished;
-  if (parts.length < pieces.length - 1) throw unreadable("a part has no end of its headers");
   return parts;
 };
 
@@ -90,65 +95,152 @@ const piecesOf = (body: Buffer, boundary: string): Buffer[] => {
       throw unreadable("it has its boundary in a line that is not a delimiter");
     pieces.push(body.subarray(begin, after));
     const next = body.indexOf(delimiter, end - 1);
-    if (rest.startsWith("--") && next !== -1) throw unreadable("it continues after its end");
+    if (rest.startsWith("--") && next !== -1) throw unreadable("a delimiter follows the closing one");
     if (rest.startsWith("--")) return pieces;
     if (pieces.length > limits.form.parts) throw unreadable(`it has more than ${limits.form.parts} parts`);
     begin = end - 2;
     at = next === -1 ? -1 : next + 1;
   }
-  throw unreadable("it has no end");
+  throw unreadable("the closing delimiter is missing");
 };
 
 /** Refuses a part with a line that is not a header: the parser drops it and all headers that follow. */
 const checkHeaders = (parts: readonly Buffer[]): void => {
   let bytes = 0;
-  for (const part of parts) {
-    const headers = part.toString("latin1", 0, Math.max(0, part.indexOf("\r\n\r\n")));
+  for (const [index, part] of parts.entries()) {
+    const end = part.indexOf("\r\n\r\n");
+    if (end === -1) throw unreadable(`the headers of part ${index + 1} do not end with an empty line`);
+    const headers = part.toString("latin1", 0, end);
     bytes += headers.length + 2;
     if (bytes > limits.form.headerBytes)
       throw unreadable(`its headers have more than ${limits.form.headerBytes} bytes`);
     // A header can be folded over several lines.
     if (!/^(\r\n[^\s:]+:[^\r\n]*(\r\n[ \t][^\r\n]*)*)*$/.test(headers))
-      throw unreadable("a part has a line that is not a header");
+      throw unreadable(`part ${index + 1} has a line that is not a header`);
   }
 };
 
-/** The Content-Disposition of a part. Names are tokens, values too, or quoted: `""` stands for any quoted text. */
-const disposition = /^form-data([ \t]*;([ \t]*[!#-'*+.^`|~\w-]+[ \t]*=[ \t]*(""|[!#-'*+.^`|~\w-]+))?)*[ \t]*$/i;
+/** `fault`: why the header cannot be read, as a sentence that begins with the part. Then `name` is only for that sentence. */
+type Disposition = { readonly name?: string; readonly filename?: string | undefined; readonly fault?: string };
+
+/** A parameter: names are tokens, values too, or quoted. A semicolon can be the last. Of `a"b"`, only filename* makes sense. */
+const parameter = /[ \t]*;(?:[ \t]*([!#-'*+.^`|~\w-]+)[ \t]*=[ \t]*([!#-'*+.^`|~\w-]*"[^"]*"|[!#-'*+.^`|~\w-]+))?/gy;
 
 /**
- * Returns the parameters of a part's Content-Disposition. `filename*` takes precedence over `filename` (RFC 6266). For a quote
- * or a line break, browsers and most HTTP clients send %22, %0D or %0A (WHATWG), which the library decodes. Others send \" for a
- * quote. Any other backslash is left as it is, because Windows separates folders with it. Refuses what the library shortens or drops:
- * a value with a bare quote, what is given twice, a filename* that it cannot decode, another name with an asterisk, and a part without a name.
+ * Returns the name of a part and its file's name. `filename*` takes precedence over `filename` (RFC 6266). For a quote or a line
+ * break, browsers and most HTTP clients send %22, %0D or %0A (WHATWG). Others send \" for a quote. Any other backslash is left as it
+ * is, because Windows separates folders with it. Refuses what could be read in two ways, and what would be shortened or dropped.
  */
-const dispositionOf = ({ headers }: RawPart): Readonly<Record<string, string>> => {
-  const sent = Buffer.from(headers.get("content-disposition")?.join() ?? "", "latin1");
-  const text = sent.toString().replaceAll('\\"', "%22");
-  const bare = text.replaceAll(/"[^"]*"/g, '""');
-  const names = Array.from(bare.matchAll(/;[ \t]*([^ \t;=]+)/g), ([, name = ""]) => name.toLowerCase());
-  const { parameters } = parse(text, { multipart: true });
-  const isRead = (name: string) =>
-    !name.includes("*") || (decodeExtended(parameters[name] ?? "") ?? null) === parameters.filename;
-  const isValid = isUtf8(sent) && disposition.test(bare) && names.includes("name");
-  if (!isValid || new Set(names).size < names.length || !names.every(isRead))
-    throw unreadable("a part has no valid Content-Disposition");
-  return parameters;
+const dispositionOf = (headers: Headers): Disposition => {
+  const [sent, another] = headers.get("content-disposition") ?? [];
+  if (sent === undefined) return { fault: "has no Content-Disposition" };
+  const bytes = Buffer.from(sent, "latin1");
+  const text = bytes.toString().replaceAll('\\"', "%22");
+  const [type = ""] = text.split(";", 1);
+  const found = Array.from(text.slice(type.length).matchAll(parameter));
+  const rest = text.slice(found.reduce((end, [all]) => end + all.length, type.length));
+  const given = found.flatMap(([, name, value = ""]) => (name ? [[name.toLowerCase(), value] as const] : []));
+  const values = new Map(given.toReversed());
+  const name = unquoted(values.get("name"));
+  const twice = Map.groupBy(given, ([each]) => each)
+    .entries()
+    .find(([, all]) => all.length > 1)?.[0];
+  const filename = filenameOf(values);
+  const fault = [
+    another !== undefined && "has two Content-Dispositions",
+    !isUtf8(bytes) && "has a Content-Disposition that is not UTF-8",
+    type.trim().toLowerCase() !== "form-data" && "has a Content-Disposition that is not form-data",
+    /\S/.test(rest) && faultOf(rest, found.at(-1)?.[2]),
+    given.some(([each, value]) => each !== "filename*" && /^[^"]+"/.test(value)) && "has a value with a bare quote",
+    twice && `gives ${twice.slice(0, 64)} twice`,
+    given.some(([each]) => /\*\d/.test(each)) && "has a filename in pieces (a continuation of RFC 2231)",
+    values.has("name*") && "has a name* in place of its name",
+    values.has("filename*") && filename === undefined && "has a filename* that cannot be decoded",
+    values.has("filename") && filename === undefined && "has a filename with an encoded word that cannot be decoded",
+    name === undefined && "has no name",
+  ].find(Boolean);
+  if (!fault) return { ...(name !== undefined && { name }), filename };
+  // A name that is long or not readable does not help.
+  return { ...(name && /^[\w.[\]-]{1,64}$/.test(name) && { name }), fault };
 };
+
+/** Names why parameters cannot be read from `rest` on. `last` is the value before it. */
+const faultOf = (rest: string, last: string | undefined): string => {
+  if (last !== undefined) return last.endsWith('"') ? "has a value with a bare quote" : "has a value that needs quotes";
+  return /^[^"]*"[^"]*$/.test(rest) ? "has a quote that is not closed" : "has a parameter that cannot be read";
+};
+
+/** What a token or a quoted text stands for. */
+const unquoted = (sent: string | undefined): string | undefined => {
+  if (!sent?.startsWith('"')) return sent;
+  return sent.slice(1, -1).replaceAll(/%(?:22|0d|0a)/gi, (found) => decodeURIComponent(found));
+};
+
+/** Undefined if there is none, or if it cannot be decoded. Some clients put quotes around filename*, or around its text. */
+const filenameOf = (values: ReadonlyMap<string, string>): string | undefined => {
+  const [plain, extended] = [unquoted(values.get("filename")), values.get("filename*")];
+  if (extended === undefined) return plain && decodedWords(plain);
+  const decoded = decodeExtended(extended.replaceAll('"', ""));
+  return decoded === "" ? (plain ?? decoded) : decoded;
+};
+
+/** Decodes a text that consists of encoded words (RFC 2047), as some clients send a name. Undefined if one cannot be decoded. */
+const decodedWords = (text: string): string | undefined => {
+  if (!/^\s*(=\?[^?\s]+\?[BQ]\?[ ->@-~]*\?=\s*)+$/i.test(text)) return text;
+  const words = Array.from(
+    text.matchAll(/=\?([^?\s]+)\?([BQ])\?([^?]*)\?=/gi),
+    ([, charset = "", encoding = "", content = ""]) => ({
+      // A language can follow the charset (RFC 2231).
+      charset: charset.replace(/\*.*/, "").toLowerCase(),
+      bytes: encoding.toUpperCase() === "B" ? Buffer.from(content, "base64") : fromQ(content),
+      isValid: encoding.toUpperCase() === "Q" || /^[a-z\d+/]*={0,2}$/i.test(content),
+    }),
+  );
+  const [first] = words;
+  // Some clients split a character over two words.
+  const isOneText = words.every(({ charset }) => charset === first?.charset);
+  const texts = isOneText
+    ? [{ charset: first?.charset, bytes: Buffer.concat(words.map(({ bytes }) => bytes)) }]
+    : words;
+  try {
+    const decoded = texts.map(({ charset, bytes }) => new TextDecoder(charset, { fatal: true }).decode(bytes)).join("");
+    return words.every(({ isValid }) => isValid) ? decoded : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const fromQ = (content: string) =>
+  Buffer.from(
+    content
+      .replaceAll("_", " ")
+      .replaceAll(/=([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+    "latin1",
+  );
+
+/** What a header declares, for an error's detail. */
+const printable = (value: string) => value.replaceAll(/[^!-~]/g, "?").slice(0, 40);
 
 /** Returns a file or a text. A plain field is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
 const partOf = (name: string, kind: PartKind, filename: string | undefined, { headers, chunks }: RawPart): Part => {
   const content = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
   const value = (field: string) => headers.get(field)?.[0]?.split(";")[0]?.trim().toLowerCase();
   const encoding = value("content-transfer-encoding") || "binary";
-  if (!/^(7bit|8bit|binary)$/.test(encoding)) throw unreadable(`${name} has the Content-Transfer-Encoding ${encoding}`);
+  if (!/^(7bit|8bit|binary)$/.test(encoding))
+    throw unreadable(`${name} has the Content-Transfer-Encoding ${printable(encoding)}`);
   if (content.length > env.maxFileBytes()) throw fileTooLarge(env.maxFileBytes());
   const mediaType = value("content-type") || "text/plain";
   if (kind === "file" && (filename !== undefined || mediaType !== "text/plain"))
     return uploadedFile(content, filename, mediaType);
   if (content.length > limits.form.fieldBytes)
     throw unreadable(`${name} has more than ${limits.form.fieldBytes} bytes`);
+  for (const [, charset = ""] of (headers.get("content-type")?.join(";") ?? "").matchAll(
+    /;\s*charset\s*=[\s"]*([^\s";]+)/gi,
+  ))
+    if (!/^(utf-?8|us-ascii)$/i.test(charset))
+      throw unreadable(`${name} has the charset ${printable(charset)}, not UTF-8`);
   if (!isUtf8(content)) throw unreadable(`${name} is not valid UTF-8`);
+  if (content.includes(0)) throw unreadable(`${name} contains a NUL`);
   return mediaType === "application/json" ? decoded(content.toString()) : content.toString();
 };
 

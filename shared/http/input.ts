@@ -10,12 +10,17 @@ import { header, type RequestEvent } from "./request.ts";
 export type ReadBody = (event: RequestEvent) => Promise<ReadInput>;
 export type ReadInput = { readonly input: unknown; readonly problems: readonly Problem[] };
 
+/** 415 for another media type, and for a body that is compressed or otherwise encoded. */
+export const requireMediaType = (event: RequestEvent, expected: "application/json" | "multipart/form-data"): void => {
+  const [sent = ""] = (header(event, "Content-Type") ?? "").split(";");
+  if (sent.trim().toLowerCase() !== expected) throw unsupportedMediaType(expected);
+  if (!/^(identity)?$/i.test(header(event, "Content-Encoding")?.trim() ?? ""))
+    throw unsupportedMediaType(expected, "The body must not have a Content-Encoding.");
+};
+
 /** Parses a JSON body. 415 for another media type, 413 if it is too large, 422 if it cannot be parsed. */
 export const readJson: ReadBody = async (event) => {
-  if (!/^application\/json\s*(;|$)/i.test(header(event, "Content-Type") ?? ""))
-    throw unsupportedMediaType("application/json");
-  if (!/^(identity)?$/i.test(header(event, "Content-Encoding")?.trim() ?? ""))
-    throw unsupportedMediaType("application/json", "The body must not have a Content-Encoding.");
+  requireMediaType(event, "application/json");
   const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
   if (body.length > limits.jsonBytes) throw payloadTooLarge(limits.jsonBytes);
   if (!isUtf8(body)) throw malformed("is not valid UTF-8");

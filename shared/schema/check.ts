@@ -121,8 +121,13 @@ type Checked<T> =
   | { readonly value: T; readonly problems?: never }
   | { readonly value?: never; readonly problems: readonly Problem[] };
 
-// zod reports an empty array in place of a text twice: wrong type and too short. The type is enough.
-const isOfWrongType = (at: string) => (other: Problem) => other.pointer === at && other.sub_code === "constraint.type";
+/**
+ * Whether another problem of a property says as much: that it is missing or of the wrong type, or, later, the same again. zod
+ * reports a number beyond 2^53 by a limit of its own before the schema's, and an empty array in place of a text as too short.
+ */
+const saysAsMuch = (other: Problem, isLater: boolean, { pointer: at, sub_code }: Problem) =>
+  other.pointer === at &&
+  (isLater ? other.sub_code === sub_code : /^constraint\.(type|required)$/.test(other.sub_code));
 
 /** Parses `input`. Returns the value, or all problems in the order of the schema. */
 export const check = <S extends z.core.$ZodType>(
@@ -135,7 +140,7 @@ export const check = <S extends z.core.$ZodType>(
   const problems = parsed.error.issues.map(
     (issue): Problem => ({ in: location, pointer: pointer(issue.path), ...describeIssue(schema, issue) }),
   );
-  return {
-    problems: problems.filter((problem, index) => !problems.slice(0, index).some(isOfWrongType(problem.pointer))),
-  };
+  const isNew = (problem: Problem, index: number) =>
+    !problems.some((other, at) => at !== index && saysAsMuch(other, at > index, problem));
+  return { problems: problems.filter(isNew) };
 };

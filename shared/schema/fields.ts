@@ -35,6 +35,13 @@ const wellFormed = () => z.refine<string>((value) => value.isWellFormed(), { err
 /** Text of at most `max` characters (Unicode code points, not UTF-16 units). */
 export const text = (max: number) => z.string().check(z.maxLength(max), wellFormed());
 
+/** Values that form builders pad with blanks. A blank one is not padded, but wrong. */
+export const padded = <S extends z.core.$ZodType>(schema: S) =>
+  z.pipe(
+    z.transform((sent: unknown) => (typeof sent === "string" ? sent.trim() || sent : sent)),
+    schema,
+  );
+
 export const nonBlankText = (max: number) => z.string().check(z.trim(), z.minLength(1), z.maxLength(max), wellFormed());
 
 /** Keeps numbers of any length finite. A number outside the allowed range stays outside it. */
@@ -100,6 +107,8 @@ export function withoutRules(fields: z.core.$ZodShape) {
 
 const withoutChecks = (schema: z.core.$ZodType): z.core.$ZodType => {
   const { def } = schema._zod;
+  // What is stored was trimmed before.
+  if (schema instanceof z.ZodMiniPipe) return withoutChecks(schema.def.out);
   // A format such as `z.email()` is part of the schema, not one of its checks.
   if (def.type === "string") return z.string();
   const inner = Object.entries(def).flatMap(([name, value]) =>

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { byOperation, type Operation, type Reads, type Row } from "../route.ts";
-import { includeOf, PageQuery } from "../schema/fields.ts";
+import { includeOf, PageQuery, padded } from "../schema/fields.ts";
 import { immutableSwitchProperties, NewSwitch, SwitchChanges, switchProblems } from "./switch-schema.ts";
 
 /** The rows of switches' endpoints: pure functions, so that a bundle contains only its own. `contract.ts` has their texts and examples. */
@@ -23,7 +23,7 @@ const switchRoute = <P extends "account" | null, O extends Operation, R extends 
   } as const;
 };
 
-const NewSwitchDocument = z.object({ type: z.literal("switch"), data: NewSwitch });
+const NewSwitchDocument = z.object({ type: padded(z.literal("switch")), data: NewSwitch });
 
 // @__NO_SIDE_EFFECTS__
 export const createSwitchRoute = <P extends "account" | null>(parent: P) =>
@@ -55,7 +55,7 @@ const update = () =>
     operation: "update",
     reads: {
       from: "json",
-      schema: z.object({ type: z.literal("switch"), data: SwitchChanges }),
+      schema: z.object({ type: padded(z.literal("switch")), data: SwitchChanges }),
       immutable: immutableSwitchProperties,
       rules: switchProblems,
     },

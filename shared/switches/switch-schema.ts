@@ -13,6 +13,7 @@ import {
   withoutDefaults,
   withoutRules,
 } from "../schema/fields.ts";
+import { isEmailAddress, isHostAndPort, isHttpUrl } from "./addresses.ts";
 
 const AuthMethod = z.enum(["NONE", "BASIC", "BEARER"]);
 const SmsProtocol = z.enum(["NONE", "HTTP", "MAILBOX", "EMAIL", "SMTP"]);
@@ -28,7 +29,7 @@ const Endpoints = z.array(Endpoint).check(z.maxLength(limits.endpoints));
 export const Identity = z.nullable(text(limits.identityLength));
 export const Secret = z.nullable(text(limits.secretLength));
 
-/** Text that a header can contain: no line breaks and no NUL. */
+/** What every credential must match, whatever the method: no line breaks and no NUL. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
 export const credential = /^[^\r\n\u0000]*$/;
 
@@ -58,9 +59,10 @@ export const settingsDescriptions = () => {
   const authMethod = (messages: string) =>
     `How ${messages} deliveries are authenticated: \`NONE\`, \`BASIC\` (identity and secret), or \`BEARER\` (secret only).`;
   const endpoints =
-    "The delivery targets: absolute http or https URLs for `HTTP`, email addresses for `EMAIL`, email addresses or `host[:port]` for `SMTP` and `MM4`.";
-  const identity = "The user name for `BASIC`.";
-  const secret = "The password for `BASIC`, or the token for `BEARER`.";
+    "The delivery targets: absolute http or https URLs (RFC 3986) without user info for `HTTP`, email addresses for `EMAIL`, email addresses or `host[:port]` for `SMTP` and `MM4`. A host is a DNS name, in Punycode if it is international, an IPv4 address or an IPv6 address in brackets.";
+  const identity = "The user name for `BASIC`, which then has no colon and no control characters.";
+  const secret =
+    "The password for `BASIC`, which then has no control characters, or the token for `BEARER`, which then has only visible ASCII characters.";
   return {
     name: "The display name, unique within the account.",
     sms_enabled: enabled("SMS"),
@@ -145,52 +147,45 @@ export const immutableSwitchProperties = { id: isSameId, inserted_at: isSame, up
 
 /** The following rules concern several properties, and apply to the whole switch. */
 
-const hostAndPort = /^([a-z\d.-]+|\[[\da-f:.]+\])(?::0*[1-9]\d*)?$/i;
-const hostLabel = /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i;
-
-// `z.regexes.email` would add 6 KB of other expressions to a bundle.
-const isEmail = (endpoint: string) => z.safeParse(z.email(), endpoint).success;
-
-/** A URL as in RFC 3986 with a valid host, in ASCII. User info is not allowed: it would be a secret in the wrong place. */
-const isUrl = (endpoint: string) => {
-  // `URL` accepts `http:///x` as `http://x`, and ignores an empty user info.
-  if (!/^https?:\/\/(?![/?#\\@])[!-~]+$/i.test(endpoint) || !URL.canParse(endpoint)) return false;
-  if (/^https?:\/\/[^/?#\\]*@/i.test(endpoint)) return false;
-  const { hostname, port } = new URL(endpoint);
-  return port !== "0" && hostname.replace(/\.$/, "").split(".").every(Boolean);
-};
-
-const isHost = (endpoint: string) => {
-  const host = hostAndPort.exec(endpoint)?.[1] ?? "";
-  const labels = host.startsWith("[") ? [] : host.replace(/\.$/, "").split(".");
-  return host !== "" && labels.every((label) => hostLabel.test(label)) && URL.canParse(`http://${endpoint}`);
+const mailTarget = {
+  matches: (one: string) => isEmailAddress(one) || isHostAndPort(one),
+  detail: "must be an email address or host[:port]",
 };
 
 /** The format of a protocol's endpoints. Protocols without an address accept any text. */
 const addressRules = {
   NONE: undefined,
   MAILBOX: undefined,
-  HTTP: { matches: isUrl, detail: "must be an absolute http or https URL without user info" },
-  EMAIL: { matches: isEmail, detail: "must be an email address" },
-  SMTP: { matches: (one: string) => isEmail(one) || isHost(one), detail: "must be an email address or host[:port]" },
-  MM4: { matches: (one: string) => isEmail(one) || isHost(one), detail: "must be an email address or host[:port]" },
+  HTTP: { matches: isHttpUrl, detail: "must be an absolute http or https URL without user info" },
+  EMAIL: { matches: isEmailAddress, detail: "must be an email address" },
+  SMTP: mailTarget,
+  MM4: mailTarget,
 } as const;
 
 const requiredCredentials = { NONE: [], BASIC: ["identity", "secret"], BEARER: ["secret"] } as const;
 
-/** Reports characters that a header cannot contain, or that would end the user name of BASIC (RFC 7617). */
-const credentialProblems = (whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
-  const identity = whole[`${channel}_identity`];
-  const malformed = (part: string, detail: string) => [problem(`${channel}_${part}`, "constraint.format", detail)];
-  const isBroken = (value: unknown) => typeof value === "string" && !credential.test(value);
-  const broken = "must not contain line breaks or NUL";
-  return [
-    ...(isBroken(identity) ? malformed("identity", broken) : []),
-    ...(isBroken(whole[`${channel}_secret`]) ? malformed("secret", broken) : []),
-    ...(known[`${channel}_auth_method`] === "BASIC" && typeof identity === "string" && identity.includes(":")
-      ? malformed("identity", "must not contain a colon with BASIC")
-      : []),
-  ];
+type Refusal = readonly [characters: RegExp, detail: string];
+const lineBreak: Refusal = [/[\r\n\0]/, "must not contain line breaks or NUL"];
+const control: Refusal = [/\p{Cc}/u, "must not contain control characters with BASIC"];
+const colon: Refusal = [/:/, "must not contain a colon with BASIC"];
+const invisible: Refusal = [/[^!-~]/, "must contain only visible ASCII characters with BEARER"];
+
+/** What a header cannot carry with a method, and the colon that ends the user name of BASIC (RFC 7617, RFC 6750). */
+const refusedCredentials = {
+  NONE: { secret: [lineBreak], identity: [lineBreak] },
+  BASIC: { secret: [control], identity: [control, colon] },
+  BEARER: { secret: [invisible], identity: [lineBreak] },
+} as const;
+
+const credentialProblems = (sent: Properties, whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
+  const isSent = ["auth_method", "identity", "secret"].some((part) => Object.hasOwn(sent, `${channel}_${part}`));
+  if (!isSent) return [];
+  const refused = refusedCredentials[known[`${channel}_auth_method`] ?? "NONE"];
+  return Object.entries(refused).flatMap(([part, refusals]) => {
+    const value = whole[`${channel}_${part}`];
+    const [, detail] = refusals.find(([characters]) => typeof value === "string" && characters.test(value)) ?? [];
+    return detail ? [problem(`${channel}_${part}`, "constraint.format", detail)] : [];
+  });
 };
 
 /** Reports endpoints that do not have the protocol's format. Those that are invalid by themselves are reported already. */
@@ -206,9 +201,9 @@ const endpointProblems = (whole: Properties, protocol: keyof typeof addressRules
 };
 
 /** Returns the problems of one channel of a whole switch. `known` are its properties that are valid by themselves. */
-const channelProblems = (whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
+const channelProblems = (sent: Properties, whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
   const protocol = known[`${channel}_protocol`] ?? "NONE";
-  const malformed = [...endpointProblems(whole, protocol, channel), ...credentialProblems(whole, known, channel)];
+  const malformed = [...endpointProblems(whole, protocol, channel), ...credentialProblems(sent, whole, known, channel)];
   if (known[`${channel}_enabled`] !== true) return malformed;
   const missingEndpoints = addressRules[protocol] && known[`${channel}_endpoints`]?.length === 0 ? ["endpoints"] : [];
   const missingCredentials = requiredCredentials[known[`${channel}_auth_method`] ?? "NONE"].filter((part) => {
@@ -239,5 +234,5 @@ const validOf = (whole: Properties): SwitchChanges => {
 export const switchProblems = (sent: Properties, current: Properties = {}): Problem[] => {
   const whole = merged(sent, current);
   const known = validOf(whole);
-  return [...channelProblems(whole, known, "sms"), ...channelProblems(whole, known, "mms")];
+  return [...channelProblems(sent, whole, known, "sms"), ...channelProblems(sent, whole, known, "mms")];
 };

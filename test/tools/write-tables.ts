@@ -83,7 +83,7 @@ const refused = "refused by `apply` and the CLI";
 const limitRows = {
   nameLength: ["`name` of an attachment or a switch", characters(limits.nameLength), length],
   notesLength: ["`notes`", characters(limits.notesLength), length],
-  filenameLength: ["`filename`", characters(limits.filenameLength), length],
+  filenameLength: ["`filename`, the uploaded file's own name included", characters(limits.filenameLength), length],
   endpoints: ["endpoints of a channel of a switch", number(limits.endpoints), length],
   endpointLength: ["an endpoint", characters(limits.endpointLength), length],
   identityLength: ["an identity", characters(limits.identityLength), length],

@@ -73,12 +73,40 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         expect(response.body).toMatchObject({ associations: { request: { data: { id: parentId } } } });
     });
 
-    it("counts the characters of the trimmed name, not UTF-16 units or bytes", async () => {
-      expect((await post(form({ "data[name]": ` ${"😀".repeat(255)} ` }))).status).toBe(201);
-      expect(invalidParametersOf(await post(form({ "data[name]": "😀".repeat(256) })))).toEqual([
-        "body /data/name constraint.length",
-      ]);
+    it.each<[string, (text: string) => FormData]>([
+      ["/data/name", (text) => form({ "data[name]": text })],
+      ["/data/filename", (text) => form({ "data[filename]": text })],
+      ["/data/filename", (text) => form({}, pdf(text))],
+    ])("counts the characters of %s as trimmed, not UTF-16 units or bytes", async (pointer, formWith) => {
+      expect((await post(formWith(` ${"😀".repeat(255)} `))).status).toBe(201);
+      const length = { sub_code: "constraint.length", detail: "must be at most 255 characters" };
+      const response = await post(formWith("😀".repeat(256)));
+      expect([response.status, response.body]).toMatchObject([422, { errors: [{ ...length, source: { pointer } }] }]);
+      expect(invalidParametersOf(response)).toHaveLength(1);
     });
+
+    it("has the data[filename] in place of a longer name of the file", async () => {
+      const response = await post(form({ "data[filename]": "short.pdf" }, pdf(`${"x".repeat(300)}.pdf`)));
+      expect(attachmentOf(response).filename).toBe("short.pdf");
+    });
+
+    it.each([" ", "\t\r\n", "\u00a0", "\u2003\ufeff"])(
+      "is read without the padding of form builders: %j",
+      async (blank) => {
+        const [reference_id, own] = [crypto.randomUUID(), t.attachments(kind, "sibling")];
+        const data = { name: "LOA", file_hint: "LOA", reference_id, filename: "a b.pdf" };
+        const padded = Object.entries(data).map(([name, value]) => [`data[${name}]`, `${blank}${value}${blank}`]);
+        const type = `${blank}${kind}_attachment${blank}`;
+        const response = await call("POST", own, { key, body: form({ type, ...Object.fromEntries(padded) }) });
+        expect([response.status, attachmentOf(response)]).toMatchObject([201, { ...data, notes: null }]);
+        const notes = `${blank}Signed${blank}`.replaceAll("\r\n", "\n");
+        const patched = await call("PATCH", `${own}/${attachmentOf(response).id}`, {
+          key,
+          json: { type, data: { name: `${blank}LOA${blank}`, file_hint: `${blank}DEFAULT`, notes } },
+        });
+        expect(attachmentOf(patched)).toMatchObject({ ...data, file_hint: "DEFAULT", notes });
+      },
+    );
   });
 
   describe("an invalid upload", () => {
@@ -125,7 +153,37 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       expect([response.status, invalidParametersOf(response)]).toEqual([422, [`body ${parameter}`]]);
     });
 
-    const refused = Array.from("\\\0\x1f\x7f\x9f\u061c\u200e\u200f\u202a\u202e\u2066\u2069", (one) => `a${one}`);
+    const controls = [
+      "\u0001",
+      "\u0008",
+      "\u000b",
+      "\u000c",
+      "\u000e",
+      "\u001b",
+      "\u001f",
+      "\u007f",
+      "\u0080",
+      "\u0085",
+      "\u009f",
+    ];
+    const directions = Array.from("\u061c\u200e\u200f\u202a\u202e\u2066\u2069");
+    it.each([...controls, ...directions, "\t", "\n"])(
+      "with %j in its name or, unless tabs and lines, its notes returns 422",
+      async (character) => {
+        const sent = { "data[name]": `a${character}b`, "data[notes]": `a${character}b` };
+        const errors = ["body /data/name constraint.format"];
+        if (controls.includes(character)) errors.push("body /data/notes constraint.format");
+        expect(invalidParametersOf(await post(form(sent)))).toEqual(errors);
+      },
+    );
+
+    it("with a NUL in a text names the part, as it may be in another charset", async () => {
+      const response = await post(form({ "data[filename]": "a\0" }));
+      const malformed = { sub_code: "malformed", detail: "can't be read as a form: data[filename] contains a NUL" };
+      expect([response.status, response.body]).toMatchObject([422, { errors: [malformed] }]);
+    });
+
+    const refused = Array.from("\\\x1f\x7f\x9f\u061c\u200e\u200f\u202a\u202e\u2066\u2069", (one) => `a${one}`);
     it.each([".", "..", " ", ...refused])("with the filename %j returns 422", async (name) => {
       const response = await post(form({ "data[filename]": name }));
       expect(invalidParametersOf(response)).toEqual(["body /data/filename constraint.format"]);

@@ -114,6 +114,11 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     for (const [label, data, problems] of [
       ["left out", {}, ["filename required", "bytes required", "sha256 required"]],
       ["invalid", invalid, ["filename format", "content_type format", "bytes type", "sha256 format"]],
+      [
+        "empty",
+        { ...invalid, filename: "", bytes: 0 },
+        ["filename required", "content_type format", "bytes range", "sha256 format"],
+      ],
       ["too large", { ...valid, bytes: limits.uploadBytes + 1 }, ["bytes range"]],
     ] as const) {
       const response = await prepare(data);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { switchProblems } from "../../../shared/switches/switch-schema.ts";
 import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { defaultSettings, newSwitch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
@@ -107,25 +108,43 @@ describe("POST /switches", () => {
     expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
   });
 
-  it("refuses control characters in user names and secrets, and a colon in the user name of BASIC", async () => {
-    const identities = { sms_identity: "a\r\nb", mms_identity: "a\u0000b" };
-    const invalid = { ...identities, sms_secret: "a\nb", mms_secret: "a\r" };
-    expect(invalidParametersOf(await post(t.key("acme"), { name: "never made", ...invalid })).sort()).toEqual(
-      Object.keys(invalid)
-        .map((property) => `body /data/${property} constraint.format`)
-        .sort(),
-    );
-    const colon = { name: "Colon", sms_identity: "a:b", sms_auth_method: "BASIC" };
-    expect(invalidParametersOf(await post(t.key("acme"), colon))).toEqual([
-      "body /data/sms_identity constraint.format",
-    ]);
-    expect((await post(t.key("acme"), { ...colon, sms_auth_method: "BEARER" })).status).toBe(201);
+  /** The method, the identity, the secret, and the properties that are refused. */
+  const noText = ["\0", "\n", "\r", "a\r\nb"];
+  const control = ["\u0001", "\t", "\u001f", "\u007f", "\u0080", "\u009f"];
+  const invisible = ["   ", "日本", " t", "t ", "é", "\u00a0", "\u200b"];
+  const all = [...noText, ...control, ...invisible];
+  it.each<[string, string, string, string[]]>([
+    ...noText.map((text): [string, string, string, string[]] => ["NONE", text, text, ["secret", "identity"]]),
+    ...[...control, ...invisible, "a:b"].map((text): [string, string, string, string[]] => ["NONE", text, text, []]),
+    ...[...noText, ...control].map((text): [string, string, string, string[]] => [
+      "BASIC",
+      `a${text}`,
+      `b${text}`,
+      ["secret", "identity"],
+    ]),
+    ...invisible.map((text): [string, string, string, string[]] => ["BASIC", text, text, []]),
+    ["BASIC", "a:b", "a:b", ["identity"]],
+    ["BASIC", "a:b\n", "b", ["identity"]],
+    ...all.map((text): [string, string, string, string[]] => ["BEARER", "a:b", `t${text}x`, ["secret"]]),
+    ["BEARER", "日本", "!token~", []],
+  ])("takes with %s only credentials that a header can carry: %j and %j", async (method, identity, secret, refused) => {
+    for (const channel of ["sms", "mms"]) {
+      const credentials = { auth_method: method, identity, secret };
+      const data = Object.fromEntries(
+        Object.entries(credentials).map(([part, value]) => [`${channel}_${part}`, value]),
+      );
+      const problems = switchProblems({ name: "Credentials", ...data });
+      expect(
+        problems.map(({ pointer, sub_code }) => `${pointer} ${sub_code}`),
+        channel,
+      ).toEqual(refused.map((part) => `/data/${channel}_${part} constraint.format`));
+    }
   });
 
   it.each<[string, string, string[]]>([
     ["sms", "HTTP", ["http://example.com", "https://EXAMPLE.com:8443/a%20b?c=d#e", "http://[::1]:3000/"]],
     ["mms", "HTTP", ["http://example.com./in", "http://10.0.0.1/", "https://internal_host/in"]],
-    ["sms", "EMAIL", ["first.last+tag@mail.example.com"]],
+    ["sms", "EMAIL", ["first.last+tag@mail.example.com", "r&d@example.com", "info@xn--h1alffa9f.xn--p1ai"]],
     ["sms", "SMTP", ["relay.example.com", "relay.example.com:25", "192.0.2.7:2525", "[2001:db8::1]:25", "a@b.com"]],
     ["mms", "MM4", ["localhost:25"]],
     ["sms", "MAILBOX", ["any text"]],
@@ -142,6 +161,12 @@ describe("POST /switches", () => {
     ["sms", "HTTP", ["https://exa mple.com/", " https://example.com/", "https://example.com/\r\nX: 1", "http://\\x"]],
     ["mms", "HTTP", ["http://\nhost/", "http://\thost", "http://ü.example/", "http://\u00adhost/"]],
     ["mms", "HTTP", ["http:///x", "http://.", "http://a..b/", "http://example.com:0/", "http://example.com:99999/"]],
+    [
+      "mms",
+      "HTTP",
+      ["http://h.example\\@evil.example/", "https://exa%6Dple.com/", "http://127.1/", "http://-h.example/"],
+    ],
+    ["mms", "EMAIL", ["a@b-.com", `${"x".repeat(65)}@b.com`, `a@${"x".repeat(64)}.com`]],
     ["sms", "EMAIL", ["not-an-email", "a@b@example.com", "https://example.com", ""]],
     ["sms", "SMTP", ["relay.example.com:0", "relay.example.com:65536", "relay example", "smtp://relay.example.com"]],
     ["mms", "MM4", [":25", "-x.example.com", "[::1", "a..b"]],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { switchProblems } from "../../../shared/switches/switch-schema.ts";
 import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { newSwitch, patch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
@@ -94,6 +95,20 @@ describe("PATCH /switches/{id}", () => {
     ]);
     expect((await patch(key, id, { sms_protocol: "EMAIL", sms_endpoints: ["a@example.com"] })).status).toBe(200);
     expect((await patch(key, id, { sms_enabled: false, sms_endpoints: [] })).status).toBe(200);
+  });
+
+  it("judges credentials when the channel's method, identity or secret is sent", async () => {
+    const { id } = await newSwitch(key, { name: "Credentials", sms_secret: "日本", sms_identity: "a:b" });
+    const refused = (part: string) => [`body /data/sms_${part} constraint.format`];
+    expect(invalidParametersOf(await patch(key, id, { sms_auth_method: "BEARER" }))).toEqual(refused("secret"));
+    expect(invalidParametersOf(await patch(key, id, { sms_auth_method: "BASIC" }))).toEqual(refused("identity"));
+    expect((await patch(key, id, { sms_auth_method: "BEARER", sms_secret: "t" })).status).toBe(200);
+    expect(invalidParametersOf(await patch(key, id, { sms_secret: " " }))).toEqual(refused("secret"));
+    const stored = { name: "n", sms_auth_method: "BEARER", sms_secret: "日本" };
+    for (const other of [{ name: "Renamed" }, { mms_secret: "s" }, { sms_enabled: true }])
+      expect(switchProblems(other, stored), JSON.stringify(other)).toEqual([]);
+    for (const part of [{ sms_identity: null }, { sms_auth_method: "BEARER" }, { sms_secret: "日本" }])
+      expect(switchProblems(part, stored), JSON.stringify(part)).toHaveLength(1);
   });
 
   it("refuses one of two concurrent changes that are invalid together", async () => {

@@ -43,6 +43,24 @@ it("npm start -- --port has the same addresses after each start, so a signed URL
   expect((await fetch(third.environment.EVENTS ?? "")).status).toBe(200);
 });
 
+it("npm start gives its services no port that browsers and fetch refuse", async () => {
+  const areFree = async (first: number) =>
+    (await Promise.all(Array.from({ length: 13 }, (_, index) => isFree("127.0.0.1", first + index)))).every(Boolean);
+  const refusedNext = { 4189: [4190], 5059: [5060, 5061], 6664: [6665, 6666, 6667, 6668, 6669], 10079: [10_080] };
+  for (const [first, refused] of Object.entries(refusedNext)) {
+    if (!(await areFree(Number(first)))) continue;
+    const service = await services.start(["--port", first]);
+    const addresses = Object.values(service.environment).filter((value) => value.startsWith("http:"));
+    const ports = addresses.map((address) => Number(new URL(address).port)).sort();
+    const next = Array.from({ length: 13 }, (_, index) => Number(first) + 1 + index);
+    expect([...new Set(ports)]).toEqual(next.filter((port) => !refused.includes(port)).slice(0, 6));
+    expect((await fetch(`${service.environment.CARRIER_URL}/carts/unknown`)).status).toBeLessThan(500);
+    expect(service.output.stderr).toBe("");
+    return service.stop();
+  }
+  throw new Error("None of these ports is free.");
+});
+
 it("npm start -- --carrier-url checks out at the carrier, with its token", async () => {
   const { url, close } = await startCarrier({ token: "secret" });
   onTestFinished(() => close());

@@ -233,6 +233,7 @@ describe("the embedded S3", () => {
       send(`${running.url}/${Bucket}/${Key}`, { headers: { authorization } });
     const url = await getSignedUrl(client(), command, { expiresIn: 60 });
     const old = await getSignedUrl(client(), command, { expiresIn: 60, signingDate: new Date(Date.now() - 61_000) });
+    expect((await fetch(url, { headers: { authorization: "Bearer key" } })).status).toBe(400);
     const { AWS_ACCESS_KEY_ID: id = "", AWS_SECRET_ACCESS_KEY: secret = "" } = process.env;
     const scope = `${id}/20261121/us-east-1/s3/aws4_request`;
     const dateless = `AWS4-HMAC-SHA256 Credential=${scope}, SignedHeaders=host, Signature=0`;
@@ -243,6 +244,8 @@ describe("the embedded S3", () => {
       "no date": [await authorizedBy(dateless), "AccessDenied"],
       "a signed URL": [await send(url), "done"],
       "a URL for a month": [await send(url.replace("Expires=60", "Expires=2592000")), "AccessDenied"],
+      "an Authorization beside it": [await send(url, { headers: { authorization: "Bearer key" } }), "InvalidArgument"],
+      "an empty Authorization beside it": [await send(url, { headers: { authorization: "" } }), "InvalidArgument"],
       "another key in it": [await send(url.replace("/b?", "/c?")), unsigned],
       "another parameter in it": [await send(`${url}&versionId=1`), unsigned],
       "an expired one": [await send(old), "AccessDenied"],

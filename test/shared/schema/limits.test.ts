@@ -43,12 +43,17 @@ const limitsOf = (schema: $ZodType, side: "max" | "min"): number[] =>
 
 const maxOf = (schema: $ZodType) => Math.min(...limitsOf(schema, "max"), ...patternsOf(schema).map(longest));
 
-/** The schemas directly inside one. What a text is converted to is not sent, unless it is a number, which is short. */
+/**
+ * The schemas directly inside one. What a text is converted to is not sent, unless it is a number, which is short, or the text
+ * without its padding.
+ */
 const partsOf = ({ name, schema }: Place): Place[] => {
   const { def } = schema._zod;
   const [converted, shape] = [at(def, "out"), Object(at(def, "shape"))];
   const isShort = converted instanceof $ZodType && allPartsOf({ name, schema: converted }).some(isNumber);
-  const inside = [isShort ? converted : at(def, "in"), at(def, "innerType"), at(def, "element")];
+  const sent = at(def, "in");
+  const isPadded = sent instanceof $ZodType && sent._zod.def.type === "transform";
+  const inside = [isShort || isPadded ? converted : sent, at(def, "innerType"), at(def, "element")];
   // Its parts are made from those of the form, which the parser limits.
   const properties = schema === UploadedFile ? [] : Object.entries(shape);
   return [

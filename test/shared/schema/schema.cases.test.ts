@@ -153,9 +153,25 @@ describe("an attachment", () => {
     [{ bytes: 16 }, ["/bytes constraint.range must be at most 15"]],
     [{ bytes: 104_857_600 }, ["/bytes constraint.range must be at most 15"]],
     [{ bytes: 104_857_601 }, ["/bytes constraint.range must be at most 15"]],
+    [{ bytes: 2 ** 53 }, ["/bytes constraint.range must be at most 15"]],
+    [{ bytes: 1e300 }, ["/bytes constraint.range must be at most 15"]],
+    [{ bytes: -1e300 }, ["/bytes constraint.range must be at least 1"]],
+    [{ bytes: 1.5 }, ["/bytes constraint.type must be a whole number"]],
     [{ bytes: 0 }, ["/bytes constraint.range must be at least 1"]],
     [{ sha256: "0" }, ["/sha256 constraint.format must be 64 hexadecimal digits"]],
     [{ filename: ".." }, ["/filename constraint.format must not be blank, . or .."]],
+    [{ filename: "" }, ["/filename constraint.required can't be blank"]],
+    [{ filename: " " }, ["/filename constraint.format must not be blank, . or .."]],
+    [{ filename: " .. " }, ["/filename constraint.format must not be blank, . or .."]],
+    [{ filename: [] }, ["/filename constraint.type must be a string"]],
+    [{ filename: "\ud800/" }, ["/filename constraint.format must not contain /, \\ or control characters"]],
+    [
+      { filename: "/".repeat(256) },
+      [
+        "/filename constraint.length must be at most 255 characters",
+        "/filename constraint.format must not contain /, \\ or control characters",
+      ],
+    ],
     [{ filename: "\ud800" }, ["/filename constraint.format must be well-formed Unicode"]],
   ])("from an upload of %j has the problems %j", (changes, problems) => {
     vi.stubEnv("MAX_UPLOAD_BYTES", "15");

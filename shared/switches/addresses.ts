@@ -1,0 +1,40 @@
+import { isIPv4, isIPv6 } from "node:net";
+
+/** The formats of endpoints. Another program delivers than the one that checks, so each text must have one host for all parsers. */
+
+/** Labels of 1 to 63 letters, digits, hyphens and underscores, the first and last character not a hyphen: 253 characters in all. */
+const dnsName = /^(?=.{1,253}$)(?:[a-z\d_](?:[a-z\d_-]{0,61}[a-z\d_])?\.)*[a-z\d_](?:[a-z\d_-]{0,61}[a-z\d_])?$/i;
+
+/** Browsers, curl and Node read 127.1, 0x7f000001 and 2130706433 as 127.0.0.1. Other programs look these names up. */
+const isLikeIPv4 = (name: string) => /(^|\.)(\d+|0x[\da-f]*)$/i.test(name);
+
+/** Whether a text is a DNS name, as which a dot may end it, or an IP address. Node refuses labels in Punycode that mean nothing. */
+const isHost = (host: string): boolean => {
+  if (host.startsWith("[")) return /^\[[\da-f:.]+\]$/i.test(host) && isIPv6(host.slice(1, -1));
+  const name = host.replace(/\.$/, "");
+  if (isLikeIPv4(name)) return isIPv4(host);
+  return (
+    dnsName.test(name) && URL.canParse(`http://${host}/`) && new URL(`http://${host}/`).hostname === host.toLowerCase()
+  );
+};
+
+export const isHostAndPort = (text: string): boolean => {
+  const [, host, port = "1"] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(text) ?? [];
+  return host !== undefined && isHost(host) && Number(port) >= 1 && Number(port) <= 65_535;
+};
+
+/** The characters of RFC 3986. */
+const httpUrl = /^https?:\/\/([^/?#]+)(?:[/?#](?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})*)?$/i;
+
+/** Whether a text is an absolute URL as in RFC 3986. User info would be a secret in the wrong place. */
+export const isHttpUrl = (text: string): boolean => {
+  const [, authority] = httpUrl.exec(text) ?? [];
+  const hasOneFragment = text.indexOf("#") === text.lastIndexOf("#");
+  return authority !== undefined && hasOneFragment && isHostAndPort(authority) && URL.canParse(text);
+};
+
+/** As in the HTML standard, with a dot in the domain, and the lengths of RFC 5321. */
+const emailAddress =
+  /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?=.{1,253}$)(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i;
+
+export const isEmailAddress = (text: string): boolean => emailAddress.test(text);
