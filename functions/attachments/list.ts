@@ -2,13 +2,13 @@ import { attachmentParent } from "../../shared/attachments/access.ts";
 import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
 import { includedAssociations } from "../../shared/attachments/include.ts";
 import { attachmentPage } from "../../shared/attachments/list.ts";
-import { listAttachmentsRoute } from "../../shared/attachments/routes.ts";
+import { listAttachmentsRoutes } from "../../shared/attachments/routes.ts";
 import { listEndpoint } from "../../shared/http/endpoint.ts";
 import { listReply } from "../../shared/http/responses.ts";
 import type { ParentType } from "../../shared/table/keys.ts";
 
 const endpointOf = (type: ParentType) =>
-  listEndpoint(listAttachmentsRoute(type), attachmentParent, attachmentPage, async ({ parent, page, query }) => {
+  listEndpoint(listAttachmentsRoutes[type], attachmentParent, attachmentPage, async ({ parent, page, query }) => {
     const included = await includedAssociations(parent, page.items, query.include);
     return listReply(page, page.total ?? parent.attachment_count, (attachment) =>
       attachmentDocument(parent, attachment, included(attachment)),

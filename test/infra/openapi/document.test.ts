@@ -6,7 +6,7 @@ import { openapi } from "../../../infra/openapi/document.ts";
 import { ErrorDocument } from "../../../infra/openapi/error-examples.ts";
 import { fileOf, operationId } from "../../../infra/openapi/names.ts";
 import { componentsOf, responseSchema } from "../../../infra/openapi/schemas.ts";
-import { createUploadRoute } from "../../../shared/attachments/routes.ts";
+import { createUploadRoutes } from "../../../shared/attachments/routes.ts";
 import { errorCodes } from "../../../shared/errors.ts";
 import { routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
@@ -193,7 +193,7 @@ describe("openapi.json, as generators read it", () => {
       for (const text of values)
         expect(matches("UploadCreateData", property, text), `${property}: ${JSON.stringify(text)}`).toBe(
           check(
-            createUploadRoute("request").reads.schema,
+            createUploadRoutes.request.reads.schema,
             { type: "upload", data: { ...upload, [property]: text } },
             "body",
           ).problems === undefined,

@@ -7,14 +7,14 @@ import {
 } from "../../../shared/attachments/access.ts";
 import { attachmentPage } from "../../../shared/attachments/list.ts";
 import {
-  completeUploadRoute,
-  createAttachmentRoute,
-  deleteAttachmentRoute,
-  showAttachmentRoute,
+  completeUploadRoutes,
+  createAttachmentRoutes,
+  deleteAttachmentRoutes,
+  showAttachmentRoutes,
 } from "../../../shared/attachments/routes.ts";
 import { endpoint, listEndpoint, uploadEndpoint } from "../../../shared/http/endpoint.ts";
 import { accountOfSwitches } from "../../../shared/switches/access.ts";
-import { createSwitchRoute, updateSwitchRoute } from "../../../shared/switches/routes.ts";
+import { createSwitchRoutes, updateSwitchRoute } from "../../../shared/switches/routes.ts";
 
 /** A route with the wrong access check or the wrong reader does not compile, as `npm run check` finds. The functions' own do. */
 
@@ -24,15 +24,15 @@ describe("an endpoint", () => {
   it("does not compile with the access check of another operation, parent or resource", () => {
     const handlers = [
       // @ts-expect-error a form has no upload in its path
-      uploadEndpoint(createAttachmentRoute("request"), uploadOfParent, reply),
+      uploadEndpoint(createAttachmentRoutes.request, uploadOfParent, reply),
       // @ts-expect-error an upload in the path is looked up
-      endpoint(completeUploadRoute("request"), attachmentParent, reply),
+      endpoint(completeUploadRoutes.request, attachmentParent, reply),
       // @ts-expect-error a create has no attachment in its path
-      uploadEndpoint(createAttachmentRoute("request"), oneAttachment, reply),
+      uploadEndpoint(createAttachmentRoutes.request, oneAttachment, reply),
       // @ts-expect-error a deletable attachment is loaded for deletes only
-      endpoint(showAttachmentRoute("request"), deletableAttachment, reply),
+      endpoint(showAttachmentRoutes.request, deletableAttachment, reply),
       // @ts-expect-error a delete may have to finish an earlier one
-      endpoint(deleteAttachmentRoute("order"), oneAttachment, reply),
+      endpoint(deleteAttachmentRoutes.order, oneAttachment, reply),
       // @ts-expect-error a switch is not an attachment
       endpoint(updateSwitchRoute, oneAttachment, reply),
       // @ts-expect-error a switch in the path is looked up
@@ -44,11 +44,11 @@ describe("an endpoint", () => {
   it("does not compile with a reader that its route does not have", () => {
     const handlers = [
       // @ts-expect-error a form is not read as JSON
-      endpoint(createAttachmentRoute("request"), attachmentParent, reply),
+      endpoint(createAttachmentRoutes.request, attachmentParent, reply),
       // @ts-expect-error JSON is not read as a form
-      uploadEndpoint(createSwitchRoute(null), accountOfSwitches, reply),
+      uploadEndpoint(createSwitchRoutes.own, accountOfSwitches, reply),
       // @ts-expect-error only lists have pages
-      listEndpoint(createAttachmentRoute("request"), attachmentParent, attachmentPage, reply),
+      listEndpoint(createAttachmentRoutes.request, attachmentParent, attachmentPage, reply),
     ];
     expect(handlers).toHaveLength(3);
   });
