@@ -1,4 +1,4 @@
-import { listEndpoint } from "../../shared/http/endpoint.ts";
+import { endpoint, withPage } from "../../shared/http/endpoint.ts";
 import { listReply } from "../../shared/http/responses.ts";
 import { accountOfSwitches } from "../../shared/switches/access.ts";
 import { switchPage } from "../../shared/switches/read.ts";
@@ -6,8 +6,8 @@ import { listSwitchesRoutes } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/switch-schema.ts";
 
 const endpointOf = (owner: "own" | "inPath") =>
-  listEndpoint(listSwitchesRoutes[owner], accountOfSwitches, switchPage, ({ account, page }) =>
-    listReply(page, account.switch_count, (item) => switchDocument(item, item.included)),
+  endpoint(listSwitchesRoutes[owner], withPage(accountOfSwitches, switchPage), async ({ account, page }) =>
+    listReply(await page, account.switch_count, (item) => switchDocument(item, item.included)),
   );
 
 export const handler = endpointOf("own");
