@@ -1,6 +1,6 @@
 import { attachmentParent } from "../../shared/attachments/access.ts";
+import { includedAssociations } from "../../shared/attachments/associations.ts";
 import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
-import { includedAssociations } from "../../shared/attachments/include.ts";
 import { attachmentPage } from "../../shared/attachments/list.ts";
 import { listAttachmentsRoutes } from "../../shared/attachments/routes.ts";
 import { endpoint, withPage } from "../../shared/http/endpoint.ts";

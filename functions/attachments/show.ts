@@ -1,6 +1,6 @@
 import { oneAttachment } from "../../shared/attachments/access.ts";
+import { includedAssociations } from "../../shared/attachments/associations.ts";
 import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
-import { includedAssociations } from "../../shared/attachments/include.ts";
 import { showAttachmentRoutes } from "../../shared/attachments/routes.ts";
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { documentReply } from "../../shared/http/responses.ts";

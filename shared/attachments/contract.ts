@@ -186,7 +186,7 @@ const scope = {
 const forwarded =
   "At checkout, the attachments of each request of type `ADD_MESSAGING_NUMBERS` and of its order are forwarded to the upstream carrier.";
 
-const unusable = (detail: string) => [problemIn("path", "/upload_id", "constraint.reference", detail)];
+const unusableUpload = (detail: string) => [problemIn("path", "/upload_id", "constraint.reference", detail)];
 
 const routesOf = (parent: ParentType) => {
   const one = { request: "a request", order: "an order" }[parent];
@@ -264,8 +264,8 @@ const routesOf = (parent: ParentType) => {
       body: { type, data: { name: "Bills of 2026", file_hint: "DEFAULT" } },
       response: document(bills()),
       invalid: {
-        "The file has not arrived": unusable("has no file yet"),
-        "The upload has been used": unusable("has already been used"),
+        "The file has not arrived": unusableUpload("has no file yet"),
+        "The upload has been used": unusableUpload("has already been used"),
         "The reference_id is in use": [referenceInUse],
       },
     }),
