@@ -1,16 +1,17 @@
 import { attachmentParent } from "../../shared/attachments/access.ts";
+import { includedAssociations } from "../../shared/attachments/associations.ts";
 import { attachmentDocument } from "../../shared/attachments/attachment-schema.ts";
-import { includedAssociations } from "../../shared/attachments/include.ts";
 import { attachmentPage } from "../../shared/attachments/list.ts";
-import { listAttachmentsRoute } from "../../shared/attachments/routes.ts";
-import { listEndpoint } from "../../shared/http/endpoint.ts";
+import { listAttachmentsRoutes } from "../../shared/attachments/routes.ts";
+import { endpoint, withPage } from "../../shared/http/endpoint.ts";
 import { listReply } from "../../shared/http/responses.ts";
 import type { ParentType } from "../../shared/table/keys.ts";
 
 const endpointOf = (type: ParentType) =>
-  listEndpoint(listAttachmentsRoute(type), attachmentParent, attachmentPage, async ({ parent, page, query }) => {
-    const included = await includedAssociations(parent, page.items, query.include);
-    return listReply(page, page.total ?? parent.attachment_count, (attachment) =>
+  endpoint(listAttachmentsRoutes[type], withPage(attachmentParent, attachmentPage), async ({ parent, input, page }) => {
+    const found = await page;
+    const included = await includedAssociations(parent, found.items, input.include);
+    return listReply(found, found.total ?? parent.attachment_count, (attachment) =>
       attachmentDocument(parent, attachment, included(attachment)),
     );
   });

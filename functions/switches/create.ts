@@ -1,15 +1,15 @@
 import { endpoint } from "../../shared/http/endpoint.ts";
 import { createdReply } from "../../shared/http/responses.ts";
 import { accountOfSwitches } from "../../shared/switches/access.ts";
-import { createSwitchRoute } from "../../shared/switches/routes.ts";
+import { createSwitchRoutes } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/switch-schema.ts";
 import { createSwitch } from "../../shared/switches/switches.ts";
 
-const endpointOf = (parent: "account" | null) =>
-  endpoint(createSwitchRoute(parent), accountOfSwitches, async ({ account, input, origin, idempotency }) => {
+const endpointOf = (owner: "own" | "inPath") =>
+  endpoint(createSwitchRoutes[owner], accountOfSwitches, async ({ account, input, origin, idempotency }) => {
     const { created, replayed } = await createSwitch(account, input.data, origin, idempotency);
     return createdReply(switchDocument(created), created, replayed);
   });
 
-export const handler = endpointOf(null);
-export const underAccount = endpointOf("account");
+export const handler = endpointOf("own");
+export const underAccount = endpointOf("inPath");

@@ -1,14 +1,14 @@
-import { listEndpoint } from "../../shared/http/endpoint.ts";
+import { endpoint, withPage } from "../../shared/http/endpoint.ts";
 import { listReply } from "../../shared/http/responses.ts";
 import { accountOfSwitches } from "../../shared/switches/access.ts";
 import { switchPage } from "../../shared/switches/read.ts";
-import { listSwitchesRoute } from "../../shared/switches/routes.ts";
+import { listSwitchesRoutes } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/switch-schema.ts";
 
-const endpointOf = (parent: "account" | null) =>
-  listEndpoint(listSwitchesRoute(parent), accountOfSwitches, switchPage, ({ account, page }) =>
-    listReply(page, account.switch_count, (item) => switchDocument(item, item.included)),
+const endpointOf = (owner: "own" | "inPath") =>
+  endpoint(listSwitchesRoutes[owner], withPage(accountOfSwitches, switchPage), async ({ account, page }) =>
+    listReply(await page, account.switch_count, (item) => switchDocument(item, item.included)),
   );
 
-export const handler = endpointOf(null);
-export const underAccount = endpointOf("account");
+export const handler = endpointOf("own");
+export const underAccount = endpointOf("inPath");

@@ -1,14 +1,15 @@
 import type { Command } from "commander";
 import { ApiError, notFound } from "../../shared/errors.ts";
 import { routes } from "../../shared/routes.ts";
-import type { Check } from "../../shared/tenants/access.ts";
 import { loadAdmissions } from "../local/handlers.ts";
 import { matcher } from "../local/match.ts";
 import { findKey, keyByReference } from "./find.ts";
 import { format, printJson, safe } from "./output.ts";
 import { add } from "./usage.ts";
 
-/** The order of checks of an endpoint, run by the endpoint itself. */
+/** The access checks of an endpoint, run by the endpoint itself. */
+
+type Check = readonly [check: string, about: string];
 
 /** The checks up to the one that refuses. `status` is null if none does. */
 const result = (checks: readonly Check[], refusal?: ApiError) => ({
@@ -30,7 +31,7 @@ const checkAccess = async (reference: string, method: string, address: string) =
   const key = reference.startsWith("apik_") ? await findKey(reference) : await keyByReference(reference);
   const checks: Check[] = [routed];
   try {
-    await endpoint?.admission(key, matched.pathParameters, (check) => checks.push(check));
+    await endpoint?.admission(key, matched.pathParameters, (...check) => checks.push(check));
     return result(checks);
   } catch (error) {
     if (error instanceof ApiError && error.status < 500) return result(checks, error);
@@ -48,7 +49,7 @@ export const addAccessCommand = (program: Command): void => {
     if (format.json) return printJson({ checks, status });
     for (const { check, ok, detail } of checks)
       console.log(safe(`${ok ? "ok" : "NO"}  ${[check, detail].filter(Boolean).join(": ")}`));
-    const none = "None of these refuses the request. What it sends is checked after them.";
+    const none = "No access check refuses this request. The endpoint validates its headers, query and body afterwards.";
     console.log(`\n${status === null ? none : `The endpoint responds with ${status}.`}`);
   });
 };

@@ -6,7 +6,7 @@ import { ApiError } from "../../shared/errors.ts";
 import type { Origin } from "../../shared/history/record.ts";
 import { mapped } from "../../shared/schema/fields.ts";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
-import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/file.ts";
+import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/apply-schema.ts";
 import { CommandError, messageOf } from "./command-errors.ts";
 import { format, printJson, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";

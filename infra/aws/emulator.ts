@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { readJson } from "../local/json-file.ts";
+import { readJsonFile } from "../local/json-file.ts";
 import { stateFolder, writeStateFile } from "../local/state.ts";
 
 /** LocalStack-compatible emulators. The operators' CLI finds a stack by the endpoint recorded here. */
@@ -14,7 +14,7 @@ export const recordEndpoint = (stackName: string, endpoint: string): void =>
 
 /** The emulator to which `npm run deploy:local` deployed the stack. Undefined if it did not. */
 export const recordedEndpoint = (stackName: string): string | undefined =>
-  readJson(z.object({ endpoint: z.url() }), fileOf(stackName))?.endpoint;
+  readJsonFile(z.object({ endpoint: z.url() }), fileOf(stackName))?.endpoint;
 
 export const forgetEndpoint = (stackName: string): void => rmSync(fileOf(stackName), { force: true });
 

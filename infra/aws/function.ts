@@ -64,7 +64,7 @@ export const createFunction = (
     assumedBy: ownService("lambda"),
     description: `Patchbay: ${name}`,
     inlinePolicies: {
-      access: new PolicyDocument({ statements: [...statementsFor(storage, grants), ...statements, ...failures] }),
+      grants: new PolicyDocument({ statements: [...statementsFor(storage, grants), ...statements, ...failures] }),
       // Lambda chooses the names of the log streams.
       logs: new PolicyDocument({
         statements: [allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn), ...traces(settings)],

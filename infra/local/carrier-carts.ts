@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Busboy } from "@fastify/busboy";
 import * as z from "zod/mini";
 import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
-import { parseJson, readJson, writeJson } from "./json-file.ts";
+import { parseJson, readJsonFile, writeJson } from "./json-file.ts";
 
 /** The carts of the stand-in carrier. Of each file, it stores the size and the SHA-256, but not the content. */
 
@@ -54,7 +54,7 @@ export const cartStore = (folder?: string) => {
   return {
     find: (orderId: string): Cart => {
       const file = fileOf(orderId);
-      const cart = carts.get(orderId) ?? (file ? readJson(Cart, file) : undefined) ?? emptyCart();
+      const cart = carts.get(orderId) ?? (file ? readJsonFile(Cart, file) : undefined) ?? emptyCart();
       carts.set(orderId, cart);
       return cart;
     },

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Demo } from "./demo.ts";
-import { makeFolder, readJson, writeJson } from "./json-file.ts";
+import { makeFolder, readJsonFile, writeJson } from "./json-file.ts";
 
 /** Where a local stack stores its data between runs. */
 export type Data = ReturnType<typeof open>;
@@ -50,7 +50,7 @@ const open = (folder: string) => {
     events: join(folder, "events.json"),
     /** The demo of an earlier run. Its key is stored nowhere else. */
     readDemo: () => {
-      const demo = readJson(Demo, demoFile);
+      const demo = readJsonFile(Demo, demoFile);
       if (demo || !existsSync(demoFile)) return demo;
       const advice = "delete it, and the next start creates a new demo customer beside your data.";
       throw new Error(`${demoFile} is damaged: ${advice}`);

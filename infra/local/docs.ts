@@ -1,5 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { contentSecurityPolicy, documentOf, type Prefill, page, pageDocument, scalar } from "../openapi/reference.ts";
+import {
+  contentSecurityPolicy,
+  documentOf,
+  type Prefill,
+  pageDocument,
+  referencePage,
+  scalar,
+} from "../openapi/reference.ts";
 import { isLocalRequest } from "./listen.ts";
 import type { Target } from "./match.ts";
 
@@ -20,7 +27,7 @@ export const docs = (prefill: () => Prefill | undefined) => {
     const known = isLocalRequest(incoming) ? prefill() : undefined;
     if (pathname === "/openapi.json") return ["application/json", JSON.stringify(documentOf(server))];
     if (pathname === "/docs/openapi.json") return ["application/json", pageDocument(server, known)];
-    if (pathname === "/docs/") return ["text/html; charset=utf-8", page];
+    if (pathname === "/docs/") return ["text/html; charset=utf-8", referencePage];
     script ??= scalar();
     return ["text/javascript", await script];
   };

@@ -5,7 +5,7 @@ import { pipeline, Readable } from "node:stream";
 import { S3, S3ServiceException } from "@aws-sdk/client-s3";
 import { temporaryFolder } from "./json-file.ts";
 import { isLocalRequest, listen } from "./listen.ts";
-import { fileOf, keysIn, openBucket, propertiesOf, readObject, writeObject } from "./objects.ts";
+import { keysIn, objectFile, openBucket, propertiesOf, readObject, writeObject } from "./objects.ts";
 import { notImplemented, readS3Request, readUpload, type S3Request, s3Error } from "./s3-request.ts";
 
 export type FilesOptions = {
@@ -42,7 +42,7 @@ const list = (bucket: string, { query }: S3Request): Reply => {
   const keys = keysIn(bucket).filter((key) => key > after && key.startsWith(prefix));
   const page = keys.slice(0, Math.min(Number(max), 1_000));
   const contents = page.map((key) => {
-    const { bytes, etag, stored_at } = propertiesOf(fileOf(bucket, key));
+    const { bytes, etag, stored_at } = propertiesOf(objectFile(bucket, key));
     const properties = `<LastModified>${stored_at}</LastModified><ETag>${etag}</ETag><Size>${bytes}</Size>`;
     return `<Contents><Key>${key}</Key>${properties}</Contents>`;
   });
@@ -121,7 +121,7 @@ const respond = async (incoming: IncomingMessage, root: string, options: FilesOp
   const request = await readS3Request(incoming);
   const { operation, key } = request;
   const bucket = join(root, request.bucket);
-  const file = fileOf(bucket, key);
+  const file = objectFile(bucket, key);
   if (operation === "PUT bucket") mkdirSync(bucket, { recursive: true });
   if (!existsSync(bucket)) throw s3Error(404, "NoSuchBucket", "The specified bucket does not exist");
   switch (operation) {

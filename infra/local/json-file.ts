@@ -23,7 +23,7 @@ export const temporaryFolder = (): string => {
 };
 
 /** Undefined if the file cannot be read, is not JSON, or does not fit the schema. */
-export const readJson = <S extends z.core.$ZodType>(schema: S, file: string): z.output<S> | undefined => {
+export const readJsonFile = <S extends z.core.$ZodType>(schema: S, file: string): z.output<S> | undefined => {
   try {
     return parseJson(schema, readFileSync(file, "utf8"));
   } catch {

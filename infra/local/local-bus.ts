@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { invalid, problemIn } from "../../shared/errors.ts";
 import { actions, Event } from "../../shared/history/event.ts";
 import { publish } from "../../shared/history/publish.ts";
-import { readJson, writeJson } from "./json-file.ts";
+import { readJsonFile, writeJson } from "./json-file.ts";
 import { serveLocally } from "./listen.ts";
 import { Checkpoint, type Follower, followStream, tableStream } from "./table-stream.ts";
 
@@ -129,7 +129,7 @@ const startSaving = (file: string | undefined, state: Stored, warn: Options["war
 /** Starts the bus, and reads the table's stream into it. The environment names the table and its endpoint. */
 export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options) => {
   // If the file is damaged, the stream is read again from its beginning.
-  const state: Stored = (file && readJson(Stored, file)) || { events: [] };
+  const state: Stored = (file && readJsonFile(Stored, file)) || { events: [] };
   // A follower that polls during a start does not miss what is published again after a crash.
   const { promise: caughtUp, resolve: catchUp } = Promise.withResolvers<void>();
 

@@ -8,7 +8,7 @@ import { objectKey, s3Error } from "./s3-request.ts";
 
 /** An object is one file: its properties as JSON in 1,024 bytes, then its content. They are written at once, so they cannot part. */
 const headBytes = 1_024;
-export const fileOf = (bucket: string, key: string) => join(bucket, key.replaceAll("/", "."));
+export const objectFile = (bucket: string, key: string) => join(bucket, key.replaceAll("/", "."));
 
 /** Files that are not ours, such as .DS_Store, are passed over: they have no names of objects, and no names of their parts. */
 const namesIn = (bucket: string) =>
@@ -82,7 +82,7 @@ export const openBucket = (bucket: string): void => {
   fs.mkdirSync(bucket, { recursive: true });
   for (const name of namesIn(bucket)) if (partName.test(name)) fs.rmSync(join(bucket, name));
   for (const key of keysIn(bucket)) {
-    const { declared, bytes } = propertiesOf(fileOf(bucket, key));
+    const { declared, bytes } = propertiesOf(objectFile(bucket, key));
     if (bytes !== declared)
       console.error(`${key} is damaged: it has ${bytes} of ${declared} bytes. \`admin check\` reports it, too.`);
   }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { readJson, writeJson } from "./json-file.ts";
+import { readJsonFile, writeJson } from "./json-file.ts";
 
 /** The folder with the addresses of running local stacks and of deployments to emulators. */
 export const stateFolder = () => process.env.PATCHBAY_STATE || join(import.meta.dirname, "../../.patchbay");
@@ -46,6 +46,6 @@ const isAlive = ({ pid }: State): boolean => {
 export const runningStacks = (): State[] =>
   (existsSync(stateFolder()) ? readdirSync(stateFolder()) : [])
     .filter((file) => /^\d+\.json$/.test(file))
-    .flatMap((file) => readJson(State, join(stateFolder(), file)) ?? [])
+    .flatMap((file) => readJsonFile(State, join(stateFolder(), file)) ?? [])
     .filter(isAlive)
     .sort((a, b) => a.port - b.port);

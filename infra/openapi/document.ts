@@ -76,7 +76,7 @@ const apiKey = {
     "An API key: `apik_` and 43 characters. A request has the permissions of the user that the key impersonates.",
 };
 
-const access = ({ parent, permission }: Route): string => {
+const requirementsOf = ({ parent, permission }: Route): string => {
   const own = `\`${permission}\``;
   if (parent !== "request" && parent !== "order") return `**Permission:** ${own}.`;
   const { CART, CHECKED_OUT } = parentPermissions[parent];
@@ -92,7 +92,7 @@ export const openapi = () => {
       operationId: operationId(route),
       tags: [contract.tags[route.resource]?.name],
       summary: route.docs.summary,
-      description: `${route.docs.description}\n\n${access(route)}`,
+      description: `${route.docs.description}\n\n${requirementsOf(route)}`,
       parameters: parametersOf(route, parameters.add),
       ...(requestBody && { requestBody }),
       responses: responsesOf(route, schemas, responses.add),

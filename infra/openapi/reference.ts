@@ -52,7 +52,7 @@ export const contentSecurityPolicy =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'";
 
 /** Scalar reads its configuration from the element with this id. */
-export const page = `<!doctype html>
+export const referencePage = `<!doctype html>
 <html lang="en">
   <meta charset="utf-8" />
   <meta name="viewport" content="width=device-width, initial-scale=1" />

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { page, pageDocument, scalar } from "./reference.ts";
+import { pageDocument, referencePage, scalar } from "./reference.ts";
 
 /** `npm run docs`: writes the API reference as static files. */
 
@@ -24,7 +24,11 @@ const { values } = parseArgs({
 
 if (values.help) console.log(help);
 else {
-  const files = { "index.html": page, "scalar.js": await scalar(), "openapi.json": pageDocument(values.server) };
+  const files = {
+    "index.html": referencePage,
+    "scalar.js": await scalar(),
+    "openapi.json": pageDocument(values.server),
+  };
   mkdirSync(values.out, { recursive: true });
   for (const [name, content] of Object.entries(files)) writeFileSync(join(values.out, name), content);
   console.log(`Wrote ${join(values.out, "index.html")} and the files it loads. Its samples call ${values.server}.`);

@@ -3,7 +3,7 @@ import type { Route } from "../route.ts";
 import type { Item } from "../table/expressions.ts";
 import { type Key, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { getMany, parseItem } from "../table/read.ts";
-import type { AccessCheck, Check, Checks, Given, PathId, Principal } from "../tenants/access.ts";
+import type { AccessCheck, Attempt, Given, PathId } from "../tenants/access.ts";
 import { type Parent, readParent } from "../tenants/orders.ts";
 import { canAccess, hasPermission } from "../tenants/tenant-schema.ts";
 import { Attachment, Upload, uploadExpiry } from "./attachment-schema.ts";
@@ -22,42 +22,40 @@ type DeleteRoute = AttachmentRoute & { readonly operation: "delete" };
 
 type FoundParent = { readonly parentId: PathId; readonly parent: Parent | undefined };
 
-/** The parent that the path names. 404 if that is not an id. */
-export const parentRef = ({ pathId }: Given, type: ParentType) => {
+/** The parent that the path names. `ref` is undefined if that is not an id. */
+export const parentInPath = ({ pathId }: Given, type: ParentType) => {
   const parentId = pathId(`${type}_id`);
-  if (parentId.id === undefined) throw notFound(type, parentId.requestedId);
-  const ref: ParentRef = { type, id: parentId.id };
+  const ref: ParentRef | undefined = parentId.id === undefined ? undefined : { type, id: parentId.id };
   return { parentId, ref };
 };
 
 /** What every endpoint of attachments gets: the parent, and the account that owns it. */
 type OfParent = { readonly parent: Parent; readonly owner: string };
 
-function* admitParent(
-  { parent: type, permission }: AttachmentRoute,
+const admitParent = (
   { parentId, parent }: FoundParent,
-  { apiKey, user }: Principal,
-): Checks<OfParent> {
-  yield [`the ${type} exists`, parentId.requestedId];
+  { route: { parent: type, permission }, apiKey, user, note }: Attempt<AttachmentRoute>,
+): OfParent => {
+  note(`the ${type} exists`, parentId.requestedId);
   if (!parent) throw notFound(type, parentId.requestedId);
   const { account, state } = parent;
-  yield [`the ${type}'s account is the key's or below it`, account.id];
+  note(`the ${type}'s account is the key's or below it`, account.id);
   if (!canAccess(apiKey.account, account)) throw notFound(type, parentId.requestedId);
-  yield [`the ${type}'s account has Ordering Attachment Access`, account.id];
+  note(`the ${type}'s account has Ordering Attachment Access`, account.id);
   if (!account.features.ordering_attachment_access) throw attachmentsDisabled(account.id);
   for (const needed of [parentPermissions[type][state], permission]) {
-    yield ["the user has the permission", needed];
+    note("the user has the permission", needed);
     if (!hasPermission(user, needed)) throw permissionMissing(needed);
   }
   return { parent, owner: account.id };
-}
+};
 
 export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, OfParent> = {
   load: async (given, { parent: type }) => {
-    const { parentId, ref } = parentRef(given, type);
-    return { parentId, parent: await readParent(ref) };
+    const { parentId, ref } = parentInPath(given, type);
+    return { parentId, parent: ref && (await readParent(ref)) };
   },
-  admit: (found, principal, route) => admitParent(route, found, principal),
+  admit: admitParent,
 };
 
 type FoundItems = FoundParent & { readonly items: readonly (Item | undefined)[]; readonly requestedId: string };
@@ -69,24 +67,23 @@ const loadBelow = async (
   name: "attachment_id" | "upload_id",
   keysOf: (ref: ParentRef, id: string) => readonly Key[],
 ): Promise<FoundItems> => {
-  const { parentId, ref } = parentRef(given, type);
+  const { parentId, ref } = parentInPath(given, type);
   const { id, requestedId } = given.pathId(name);
-  const [parent, items] = await Promise.all([readParent(ref), getMany(id === undefined ? [] : keysOf(ref, id))]);
+  const wanted = ref && id !== undefined ? keysOf(ref, id) : [];
+  const [parent, items] = await Promise.all([ref && readParent(ref), getMany(wanted)]);
   return { parentId, parent, items, requestedId };
 };
 
-const existence = ({ document, parent, on }: AttachmentRoute, { requestedId }: FoundItems): Check => [
-  `the ${on === "upload" ? on : document} exists below the ${parent}`,
-  requestedId,
-];
+const noteItem = ({ requestedId }: FoundItems, { route: { document, parent, on }, note }: Attempt<AttachmentRoute>) =>
+  note(`the ${on === "upload" ? on : document} exists below the ${parent}`, requestedId);
 
 export const oneAttachment: AccessCheck<ItemRoute, FoundItems, OfParent & { readonly current: Attachment }> = {
   load: (given, { parent }) => loadBelow(given, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id)]),
-  *admit(found, principal, route) {
-    const admitted = yield* admitParent(route, found, principal);
+  admit: (found, attempt) => {
+    const admitted = admitParent(found, attempt);
     const [item] = found.items;
-    yield existence(route, found);
-    if (!item) throw notFound(route.resource, found.requestedId);
+    noteItem(found, attempt);
+    if (!item) throw notFound(attempt.route.resource, found.requestedId);
     return { ...admitted, current: parseItem(Attachment, item) };
   },
 };
@@ -94,12 +91,12 @@ export const oneAttachment: AccessCheck<ItemRoute, FoundItems, OfParent & { read
 /** For completing a direct upload of the parent. 404 also if the upload has expired without being used. */
 export const uploadOfParent: AccessCheck<UploadRoute, FoundItems, OfParent & { readonly upload: Upload }> = {
   load: (given, { parent }) => loadBelow(given, parent, "upload_id", (ref, id) => [keys.upload(ref, id)]),
-  *admit(found, principal, route, now) {
-    const admitted = yield* admitParent(route, found, principal);
+  admit: (found, attempt) => {
+    const admitted = admitParent(found, attempt);
     const [item] = found.items;
-    yield existence(route, found);
+    noteItem(found, attempt);
     const upload = item && parseItem(Upload, item);
-    if (!upload || (upload.state === "open" && uploadExpiry(upload) <= now))
+    if (!upload || (upload.state === "open" && uploadExpiry(upload) <= attempt.now))
       throw notFound("upload", found.requestedId);
     return { ...admitted, upload };
   },
@@ -112,13 +109,13 @@ type Deletable = Attachment & { readonly unfinished: boolean };
 export const deletableAttachment: AccessCheck<DeleteRoute, FoundItems, OfParent & { readonly current: Deletable }> = {
   load: (given, { parent }) =>
     loadBelow(given, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)]),
-  *admit(found, principal, route, now) {
-    const admitted = yield* admitParent(route, found, principal);
-    yield existence(route, found);
+  admit: (found, attempt) => {
+    const admitted = admitParent(found, attempt);
+    noteItem(found, attempt);
     const [stored, unfinished] = found.items;
-    const isExpired = Number(unfinished?.expires_at) * 1000 <= now.getTime();
+    const isExpired = Number(unfinished?.expires_at) * 1000 <= attempt.now.getTime();
     const item = stored ?? (isExpired ? undefined : unfinished);
-    if (!item) throw notFound(route.resource, found.requestedId);
+    if (!item) throw notFound(attempt.route.resource, found.requestedId);
     return { ...admitted, current: { ...parseItem(Attachment, item), unfinished: !stored } };
   },
 };

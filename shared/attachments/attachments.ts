@@ -32,9 +32,9 @@ export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachm
   for await (const item of queryAll(collections.attachments(parent))) yield parseItem(Attachment, item);
 }
 
-type StoredFile = Pick<Attachment, "filename" | "bytes" | "sha256" | "content_type"> & FileKind;
+type FileProperties = Pick<Attachment, "filename" | "bytes" | "sha256" | "content_type"> & FileKind;
 
-const newAttachment = (file: StoredFile, metadata: NewMetadata, { id, at }: Created): Attachment => ({
+const newAttachment = (file: FileProperties, metadata: NewMetadata, { id, at }: Created): Attachment => ({
   ...file,
   ...metadata,
   filename: metadata.filename ?? file.filename,
@@ -74,7 +74,7 @@ export const createAttachment = async (
   return winnerOrThrow(parent, failed, idempotency, attachmentOf);
 };
 
-/** Of a repeated request, which returns the first one's document and does not read the file. */
+/** Used for replays, which do not read the file. */
 const unknownKind: FileKind = { detected_type: null, encrypted: null };
 
 /**

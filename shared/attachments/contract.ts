@@ -186,7 +186,7 @@ const scope = {
 const forwarded =
   "At checkout, the attachments of each request of type `ADD_MESSAGING_NUMBERS` and of its order are forwarded to the upstream carrier.";
 
-const unusable = (detail: string) => [problemIn("path", "/upload_id", "constraint.reference", detail)];
+const unusableUpload = (detail: string) => [problemIn("path", "/upload_id", "constraint.reference", detail)];
 
 const routesOf = (parent: ParentType) => {
   const one = { request: "a request", order: "an order" }[parent];
@@ -197,7 +197,7 @@ const routesOf = (parent: ParentType) => {
   const changes = { name: "Letter of authorization, countersigned", notes: null };
   const referenceInUse = alreadyTaken("/data/reference_id", { id: ids.otherAttachment, type });
   return [
-    documented(rows.createAttachmentRoute(parent), {
+    documented(rows.createAttachmentRoutes[parent], {
       summary: `Upload a document to ${one}`,
       description: `Stores a file and its metadata. ${scope[parent]}\n\nTexts are UTF-8, and the body has no \`Content-Encoding\`. A file that is too large for a form needs a direct upload.\n\n${forwarded}`,
       body: { type, ...Object.fromEntries(parts.map(([name, value]) => [`data[${name}]`, value])) },
@@ -213,21 +213,21 @@ const routesOf = (parent: ParentType) => {
         "The reference_id is in use": [referenceInUse],
       },
     }),
-    documented(rows.listAttachmentsRoute(parent), {
+    documented(rows.listAttachmentsRoutes[parent], {
       summary: `List ${one}'s attachments`,
       description: `Lists the ${parent}'s own attachments. Reads are strongly consistent: the list includes every attachment whose creation has been confirmed.`,
       query: { ...pageParameters, reference_id: referenceText, include },
       response: page(document(letter()), document(bill())),
       others: { "With include=file": page(document(letter(), { file })) },
     }),
-    documented(rows.showAttachmentRoute(parent), {
+    documented(rows.showAttachmentRoutes[parent], {
       summary: `Show ${one}'s attachment`,
       description: "Returns the metadata of the attachment. The file cannot be downloaded.",
       query: { include },
       response: document(letter()),
       others: { "With include=file,forwarding": document(letter(), { file, forwarding: forwarding() }) },
     }),
-    documented(rows.updateAttachmentRoute(parent), {
+    documented(rows.updateAttachmentRoutes[parent], {
       summary: `Update ${one}'s attachment`,
       description:
         "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced.",
@@ -238,12 +238,12 @@ const routesOf = (parent: ParentType) => {
         "The reference_id is changed": [problem("reference_id", "constraint.immutable", "can't be changed")],
       },
     }),
-    documented(rows.deleteAttachmentRoute(parent), {
+    documented(rows.deleteAttachmentRoutes[parent], {
       summary: `Delete ${one}'s attachment`,
       description: "Permanently deletes the file and its metadata, and returns the deleted document.",
       response: document(letter()),
     }),
-    documented(rows.createUploadRoute(parent), {
+    documented(rows.createUploadRoutes[parent], {
       summary: `Prepare a direct upload to ${one}`,
       description: `Prepares a direct upload of a file of up to ${limits.uploadBytes.toLocaleString("en")} bytes. Send the file to \`url\` using \`method\` and exactly the returned \`headers\`. Then complete the upload. Both must happen before \`expires_at\`. The URL accepts only a file with this length, media type and SHA-256, and accepts it once: if a PUT whose response was lost is repeated, storage returns 412, which means that the file is there. An upload can be used for one attachment of this ${parent}, which gets the same id. Unused uploads are removed. The programs in \`docs/examples\` send such files.`,
       body: { type: "upload", data: scan },
@@ -258,14 +258,14 @@ const routesOf = (parent: ParentType) => {
         "The SHA-256 is not valid": [problem("sha256", "constraint.format", "must be 64 hexadecimal digits")],
       },
     }),
-    documented(rows.completeUploadRoute(parent), {
+    documented(rows.completeUploadRoutes[parent], {
       summary: `Complete a direct upload to ${one}`,
       description: `Creates an attachment of a file that a direct upload has sent to storage. The attachment has the id of the upload. ${scope[parent]}\n\nA request that fails does not use the upload up.\n\n${forwarded}`,
       body: { type, data: { name: "Bills of 2026", file_hint: "DEFAULT" } },
       response: document(bills()),
       invalid: {
-        "The file has not arrived": unusable("has no file yet"),
-        "The upload has been used": unusable("has already been used"),
+        "The file has not arrived": unusableUpload("has no file yet"),
+        "The upload has been used": unusableUpload("has already been used"),
         "The reference_id is in use": [referenceInUse],
       },
     }),

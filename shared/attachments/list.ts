@@ -1,11 +1,11 @@
 import * as z from "zod/mini";
-import { invalid, problemIn } from "../errors.ts";
+import { invalid, notFound, problemIn } from "../errors.ts";
 import { noId, type PageQuery } from "../schema/fields.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { type Page, pageRequest, readPage } from "../table/pages.ts";
 import { get, parseItem } from "../table/read.ts";
-import type { PageReader } from "../tenants/access.ts";
-import { type CollectionRoute, parentRef } from "./access.ts";
+import type { Given } from "../tenants/access.ts";
+import { type CollectionRoute, parentInPath } from "./access.ts";
 import { Attachment } from "./attachment-schema.ts";
 import { readAttachment } from "./attachments.ts";
 
@@ -14,8 +14,13 @@ type Query = PageQuery & { readonly reference_id?: string | undefined };
 /** `total` is present if it is not that of the whole list. */
 type AttachmentPage = Page<Attachment> & { readonly total?: number };
 
-export const attachmentPage: PageReader<CollectionRoute, AttachmentPage, Query> = async (given, query, { parent }) => {
-  const { ref } = parentRef(given, parent);
+export const attachmentPage = async (
+  given: Given,
+  query: Query,
+  { parent }: CollectionRoute,
+): Promise<AttachmentPage> => {
+  const { parentId, ref } = parentInPath(given, parent);
+  if (!ref) throw notFound(parent, parentId.requestedId);
   const list = collections.attachments(ref);
   if (query.reference_id !== undefined) return referencedPage(ref, query, query.reference_id);
   return readPage(list, pageRequest(list, query), Attachment);

@@ -11,7 +11,7 @@ import {
   UploadFile,
 } from "./attachment-schema.ts";
 
-/** The rows of attachments' endpoints, for either parent: pure functions, so that a bundle contains only its own. Texts: `contract.ts`. */
+/** The rows of attachments' endpoints, each for a request and for an order. `contract.ts` has their texts and examples. */
 
 /** The permission that the parent requires, by the state of its order. */
 export const parentPermissions = {
@@ -37,6 +37,8 @@ const attachmentRoute = <P extends ParentType, O extends Operation, R extends Re
   } as const;
 };
 
+const forParents = <R>(row: (parent: ParentType) => R) => ({ request: row("request"), order: row("order") });
+
 export const createAttachmentBody = <T extends string>(type: T) =>
   z.object({ type: z.optional(padded(z.literal(type))), data: NewAttachment });
 
@@ -47,19 +49,17 @@ const formParts = ({ shape }: ReturnType<typeof createAttachmentBody>): Record<s
   return { type: "text", ...Object.fromEntries(kinds) };
 };
 
-// @__NO_SIDE_EFFECTS__
-export const createAttachmentRoute = <P extends ParentType>(parent: P) => {
+export const createAttachmentRoutes = forParents((parent) => {
   const schema = createAttachmentBody(`${parent}_attachment` as const);
   return attachmentRoute(parent, {
     operation: "create",
     reads: { from: "form", schema, parts: formParts(schema) },
     grants: { table: ["PutItem", "UpdateItem"], files: ["PutObject", "DeleteObject"] },
   });
-};
+});
 
-// @__NO_SIDE_EFFECTS__
-export const listAttachmentsRoute = <P extends ParentType>(parent: P) => {
-  // Only of a request: the state of an order's attachment is stored by request, which would be a query for each of them.
+export const listAttachmentsRoutes = forParents((parent) => {
+  // Only for a request: for an order, `forwarding` is stored by request, so each request would take a query.
   const included = parent === "request" ? (["file", "forwarding"] as const) : (["file"] as const);
   const schema = z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include: includeOf(...included) });
   return attachmentRoute(parent, {
@@ -67,19 +67,18 @@ export const listAttachmentsRoute = <P extends ParentType>(parent: P) => {
     reads: { from: "query", schema },
     grants: { table: ["Query"], files: [] },
   });
-};
+});
 
-// @__NO_SIDE_EFFECTS__
-export const showAttachmentRoute = <P extends ParentType>(parent: P) =>
+export const showAttachmentRoutes = forParents((parent) =>
   attachmentRoute(parent, {
     operation: "show",
     reads: { from: "query", schema: z.object({ include: includeOf("file", "forwarding") }) },
     // `forwarding` is stored by request, so the function queries the order's requests.
     grants: { table: parent === "order" ? ["Query"] : [], files: [] },
-  });
+  }),
+);
 
-// @__NO_SIDE_EFFECTS__
-export const updateAttachmentRoute = <P extends ParentType>(parent: P) =>
+export const updateAttachmentRoutes = forParents((parent) =>
   attachmentRoute(parent, {
     operation: "update",
     reads: {
@@ -88,45 +87,48 @@ export const updateAttachmentRoute = <P extends ParentType>(parent: P) =>
       immutable: immutableAttachmentProperties,
     },
     grants: { table: ["PutItem", "UpdateItem"], files: [] },
-  });
+  }),
+);
 
-// @__NO_SIDE_EFFECTS__
-export const deleteAttachmentRoute = <P extends ParentType>(parent: P) =>
+export const deleteAttachmentRoutes = forParents((parent) =>
   attachmentRoute(parent, {
     operation: "delete",
     reads: { from: "nothing", schema: z.undefined() },
     grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
-  });
+  }),
+);
 
 const NewUploadDocument = z.object({ type: padded(z.literal("upload")), data: UploadFile });
 
 /** The first call of a direct upload. The signed URL grants what the function may do, so it needs PutObject. */
-// @__NO_SIDE_EFFECTS__
-export const createUploadRoute = <P extends ParentType>(parent: P) =>
-  ({
-    ...attachmentRoute(parent, {
-      operation: "create",
-      reads: { from: "json", schema: NewUploadDocument },
-      grants: { table: ["PutItem"], files: ["PutObject"] },
-    }),
-    name: `${parent}-attachments/create-upload`,
-    path: `/api/v1/${parent}s/{${parent}_id}/uploads`,
-    document: "upload",
-  }) as const;
+export const createUploadRoutes = forParents(
+  (parent) =>
+    ({
+      ...attachmentRoute(parent, {
+        operation: "create",
+        reads: { from: "json", schema: NewUploadDocument },
+        grants: { table: ["PutItem"], files: ["PutObject"] },
+      }),
+      name: `${parent}-attachments/create-upload`,
+      path: `/api/v1/${parent}s/{${parent}_id}/uploads`,
+      document: "upload",
+    }) as const,
+);
 
 /** The third call of a direct upload: creates the attachment. Reads both ends of the file. */
-// @__NO_SIDE_EFFECTS__
-export const completeUploadRoute = <P extends ParentType>(parent: P) =>
-  ({
-    ...attachmentRoute(parent, {
-      operation: "create",
-      reads: {
-        from: "json",
-        schema: z.object({ type: padded(z.literal(`${parent}_attachment` as const)), data: NewMetadata }),
-      },
-      grants: { table: ["PutItem", "UpdateItem"], files: ["GetObject"] },
-    }),
-    name: `${parent}-attachments/complete-upload`,
-    path: `/api/v1/${parent}s/{${parent}_id}/uploads/{upload_id}/complete`,
-    on: "upload",
-  }) as const;
+export const completeUploadRoutes = forParents(
+  (parent) =>
+    ({
+      ...attachmentRoute(parent, {
+        operation: "create",
+        reads: {
+          from: "json",
+          schema: z.object({ type: padded(z.literal(`${parent}_attachment` as const)), data: NewMetadata }),
+        },
+        grants: { table: ["PutItem", "UpdateItem"], files: ["GetObject"] },
+      }),
+      name: `${parent}-attachments/complete-upload`,
+      path: `/api/v1/${parent}s/{${parent}_id}/uploads/{upload_id}/complete`,
+      on: "upload",
+    }) as const,
+);

@@ -12,8 +12,8 @@ import { readFileEnds, signedPut } from "./files.ts";
 /** Direct uploads: the caller prepares an upload, sends the file directly to S3, and completes the upload. */
 
 /**
- * How long the record of a file without metadata is stored: of an upload after it can be used, of a delete that could not remove
- * its file. By it, the sweep knows the file: after two days, and still if sweeps were missed for a month.
+ * How long the record of a file without metadata is stored: for an upload that can no longer be used, and for a delete that could not
+ * remove its file. The sweep uses this record to recognize the file: after two days, and still if sweeps were missed for a month.
  */
 export const recordSeconds = 35 * 24 * 60 * 60;
 

@@ -47,6 +47,12 @@ export const readForm = async (event: RequestEvent, reads: FormReads): Promise<R
   return { input: { type, data: { ...(file && { filename: file.filename }), ...Object.fromEntries(data) } }, problems };
 };
 
+/** Gives a route the reader of its form. */
+export const withForm = <R extends { readonly reads: FormReads }>(route: R) => ({
+  ...route,
+  readBody: (event: RequestEvent) => readForm(event, route.reads),
+});
+
 const unreadable = (why: string) => malformed(`can't be read as a form: ${why}`);
 
 /** The headers of a form's part, with names in lower case and values in Latin-1. */

@@ -13,15 +13,15 @@ import { headerLines, pathId, type RequestEvent } from "./request.ts";
 
 type PresentedIdempotencyKey = Awaited<ReturnType<typeof readIdempotencyKey>>;
 
-const { length: longest, characters } = limits.idempotencyKey;
+const { length: maxLength, characters } = limits.idempotencyKey;
 const allowed = new RegExp(`^${characters}+$`);
 
 const problemsOf = (key: string, isRepeated: boolean): Problem[] => {
   const at = ["header", "/Idempotency-Key"] as const;
   if (isRepeated) return [problemIn(...at, "constraint.type", "must be given only once")];
-  if (key.length < 1 || key.length > longest)
+  if (key.length < 1 || key.length > maxLength)
     return [
-      problemIn(...at, "constraint.length", `must be 1 to ${longest} characters`, { minimum: 1, maximum: longest }),
+      problemIn(...at, "constraint.length", `must be 1 to ${maxLength} characters`, { minimum: 1, maximum: maxLength }),
     ];
   return allowed.test(key) ? [] : [problemIn(...at, "constraint.format", "must be visible ASCII characters")];
 };

@@ -1,6 +1,6 @@
 import { notFound, permissionMissing, unauthorized } from "../errors.ts";
 import type { Route } from "../route.ts";
-import type { AccessCheck, Checks, PathId, Principal } from "../tenants/access.ts";
+import type { AccessCheck, Attempt, PathId } from "../tenants/access.ts";
 import { readAccount, readCountedAccount } from "../tenants/accounts.ts";
 import { type Account, canAccess, hasPermission } from "../tenants/tenant-schema.ts";
 import { readSwitch } from "./read.ts";
@@ -12,10 +12,10 @@ type SwitchRoute = Route & { readonly resource: "switch" };
 type CollectionRoute = SwitchRoute & { readonly operation: "index" | "create" };
 type ItemRoute = SwitchRoute & { readonly operation: "show" | "update" | "delete" };
 
-function* requirePermission({ permission }: SwitchRoute, { user }: Principal): Checks<void> {
-  yield ["the user has the permission", permission];
+const requirePermission = ({ route: { permission }, user, note }: Attempt<SwitchRoute>) => {
+  note("the user has the permission", permission);
   if (!hasPermission(user, permission)) throw permissionMissing(permission);
-}
+};
 
 type Owner = { readonly owner: string };
 
@@ -28,26 +28,26 @@ type FoundAccount = {
 
 /**
  * For listing the switches of an account, and creating one in it: the account in the path or, without one, the API key's own. The
- * account in the path is the API key's own or one below it; of any other, nothing more is read.
+ * account in the path is the API key's own or one below it; for any other, nothing more is read.
  */
 export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Owner & { readonly account: Account }> = {
   load: async ({ pathId, apiKey }, { parent, operation }) => {
     // A list needs the exact number of its switches.
     const read = operation === "index" ? readCountedAccount : readAccount;
     const accountId = parent ? pathId("account_id") : undefined;
-    if (accountId && accountId.id === undefined) throw notFound("account", accountId.requestedId);
     const [named, caller] = await Promise.all([accountId?.id ? read(accountId.id) : undefined, apiKey]);
     if (!accountId) return { accountId, named, account: caller && (await read(caller.account)) };
     return { accountId, named, account: named && caller && canAccess(caller.account, named) ? named : undefined };
   },
-  *admit({ accountId, named, account }, principal, route) {
+  admit: ({ accountId, named, account }, attempt) => {
+    const { apiKey, note } = attempt;
     if (accountId) {
-      yield ["the account exists", accountId.requestedId];
+      note("the account exists", accountId.requestedId);
       if (!named) throw notFound("account", accountId.requestedId);
     }
-    yield ["the account is the key's or below it", named?.id ?? principal.apiKey.account];
+    note("the account is the key's or below it", named?.id ?? apiKey.account);
     if (!account) throw accountId ? notFound("account", accountId.requestedId) : unauthorized();
-    yield* requirePermission(route, principal);
+    requirePermission(attempt);
     return { account, owner: account.id };
   },
 };
@@ -61,12 +61,13 @@ export const oneSwitch: AccessCheck<
     const switchId = pathId("id");
     return { switchId, found: switchId.id ? await readSwitch(switchId.id) : undefined };
   },
-  *admit({ switchId, found }, principal, route) {
-    yield* requirePermission(route, principal);
-    yield ["the switch exists", switchId.requestedId];
+  admit: ({ switchId, found }, attempt) => {
+    const { apiKey, note } = attempt;
+    requirePermission(attempt);
+    note("the switch exists", switchId.requestedId);
     if (!found) throw notFound("switch", switchId.requestedId);
-    yield ["the switch's account is the key's or below it", found.account];
-    if (!canAccess(principal.apiKey.account, { id: found.account, ancestors: found.ancestors }))
+    note("the switch's account is the key's or below it", found.account);
+    if (!canAccess(apiKey.account, { id: found.account, ancestors: found.ancestors }))
       throw notFound("switch", switchId.requestedId);
     return { current: found, owner: found.account };
   },

@@ -50,7 +50,7 @@ const listing = {
 const changes = { mms_enabled: false };
 const changed = { ...harborline, ...changes, updated_at: "2026-11-21T11:47:20.930Z" };
 const routes = [
-  documented(rows.createSwitchRoute(null), {
+  documented(rows.createSwitchRoutes.own, {
     summary: "Create a switch",
     description:
       "Creates a switch in the API key's account. Only the name is required; it must be unique within the account. Both channels are disabled by default.",
@@ -58,7 +58,7 @@ const routes = [
     response,
     invalid,
   }),
-  documented(rows.createSwitchRoute("account"), {
+  documented(rows.createSwitchRoutes.inPath, {
     summary: "Create a switch under an account",
     description:
       "Creates a switch in the given account, which is the API key's account or one below it. Only the name is required; it must be unique within that account. Both channels are disabled by default.",
@@ -66,12 +66,12 @@ const routes = [
     response: document({ ...harborline, ...failover }),
     invalid,
   }),
-  documented(rows.listSwitchesRoute(null), {
+  documented(rows.listSwitchesRoutes.own, {
     summary: "List the switches of the account and its sub-accounts",
     description: "Lists the switches of the API key's account and of all accounts below it.",
     ...listing,
   }),
-  documented(rows.listSwitchesRoute("account"), {
+  documented(rows.listSwitchesRoutes.inPath, {
     summary: "List the switches of an account and its sub-accounts",
     description:
       "Lists the switches of the given account, which is the API key's account or one below it, and of all accounts below the given one.",

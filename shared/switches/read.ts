@@ -1,11 +1,12 @@
 import * as z from "zod/mini";
+import { notFound } from "../errors.ts";
 import { lambdaResponseBytes } from "../limits.ts";
 import type { Route } from "../route.ts";
-import { noId, type PageQuery, Ulid } from "../schema/fields.ts";
+import { type PageQuery, Ulid } from "../schema/fields.ts";
 import { collections, keys } from "../table/keys.ts";
 import { type Page, pageRequest, readPage, truncatePage } from "../table/pages.ts";
 import { getMany, parseReadable, readItem } from "../table/read.ts";
-import type { PageReader } from "../tenants/access.ts";
+import type { Given } from "../tenants/access.ts";
 import { readAccount } from "../tenants/accounts.ts";
 import type { Account } from "../tenants/tenant-schema.ts";
 import { Switch, switchDocument } from "./switch-schema.ts";
@@ -45,17 +46,19 @@ type Query = PageQuery & { readonly include?: Include };
 /**
  * Reads a page of the switches of an account and all accounts below it: of the account in the path or, without one, of the
  * API key's own. Takes two round trips, however many accounts there are: the entries of the account's list, then the
- * switches. An account in the path is read before: one that the API key cannot access must take the same reads as one that
+ * switches. An account in the path is read first: one that the API key cannot access takes the same reads as one that
  * does not exist. A page that would exceed Lambda's limit ends early.
  */
-export const switchPage: PageReader<
-  Route,
-  Page<ListedSwitch>,
-  Query,
-  { readonly account: Account | undefined }
-> = async ({ apiKey }, query, { parent }, loaded) => {
+export const switchPage = async (
+  { apiKey }: Given,
+  query: Query,
+  { parent }: Pick<Route, "parent">,
+  loaded: Promise<{ readonly account: Account | undefined }>,
+): Promise<Page<ListedSwitch>> => {
   const account = parent ? (await loaded).account?.id : (await apiKey)?.account;
-  const list = collections.switches(account ?? noId);
+  // The request will be refused with a 401 or a 404.
+  if (account === undefined) throw notFound();
+  const list = collections.switches(account);
   const request = pageRequest(list, query);
   const entries = await readPage(list, request, SwitchEntry);
   const switches = await readSwitches(entries.items.map(({ id }) => id));

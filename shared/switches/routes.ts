@@ -3,7 +3,7 @@ import { byOperation, type Operation, type Reads, type Row } from "../route.ts";
 import { includeOf, PageQuery, padded } from "../schema/fields.ts";
 import { immutableSwitchProperties, NewSwitch, SwitchChanges, switchProblems } from "./switch-schema.ts";
 
-/** The rows of switches' endpoints: pure functions, so that a bundle contains only its own. `contract.ts` has their texts and examples. */
+/** The rows of switches' endpoints. Some exist for the API key's own account and for the account in the path. Texts: `contract.ts`. */
 
 /** `/api/v1/switches`, below `/accounts/{account_id}` if there is a parent, followed by `/{id}` for operations on one switch. */
 const switchRoute = <P extends "account" | null, O extends Operation, R extends Reads>(parent: P, row: Row<O, R>) => {
@@ -23,53 +23,45 @@ const switchRoute = <P extends "account" | null, O extends Operation, R extends 
   } as const;
 };
 
+const forAccounts = <R>(row: (parent: "account" | null) => R) => ({ own: row(null), inPath: row("account") });
+
 const NewSwitchDocument = z.object({ type: padded(z.literal("switch")), data: NewSwitch });
 
-// @__NO_SIDE_EFFECTS__
-export const createSwitchRoute = <P extends "account" | null>(parent: P) =>
+export const createSwitchRoutes = forAccounts((parent) =>
   switchRoute(parent, {
     operation: "create",
     reads: { from: "json", schema: NewSwitchDocument, rules: switchProblems },
     grants: { table: ["PutItem", "UpdateItem"], files: [] },
-  });
+  }),
+);
 
-// @__NO_SIDE_EFFECTS__
-export const listSwitchesRoute = <P extends "account" | null>(parent: P) =>
+export const listSwitchesRoutes = forAccounts((parent) =>
   switchRoute(parent, {
     operation: "index",
     reads: { from: "query", schema: z.object({ ...PageQuery.shape, include: includeOf("account") }) },
     grants: { table: ["Query"], files: [] },
-  });
+  }),
+);
 
-// @__NO_SIDE_EFFECTS__
-const show = () =>
-  switchRoute(null, {
-    operation: "show",
-    reads: { from: "query", schema: z.object({ include: includeOf("account") }) },
-    grants: { table: [], files: [] },
-  });
+export const showSwitchRoute = switchRoute(null, {
+  operation: "show",
+  reads: { from: "query", schema: z.object({ include: includeOf("account") }) },
+  grants: { table: [], files: [] },
+});
 
-// @__NO_SIDE_EFFECTS__
-const update = () =>
-  switchRoute(null, {
-    operation: "update",
-    reads: {
-      from: "json",
-      schema: z.object({ type: padded(z.literal("switch")), data: SwitchChanges }),
-      immutable: immutableSwitchProperties,
-      rules: switchProblems,
-    },
-    grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
-  });
+export const updateSwitchRoute = switchRoute(null, {
+  operation: "update",
+  reads: {
+    from: "json",
+    schema: z.object({ type: padded(z.literal("switch")), data: SwitchChanges }),
+    immutable: immutableSwitchProperties,
+    rules: switchProblems,
+  },
+  grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
+});
 
-// @__NO_SIDE_EFFECTS__
-const remove = () =>
-  switchRoute(null, {
-    operation: "delete",
-    reads: { from: "nothing", schema: z.undefined() },
-    grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
-  });
-
-export const showSwitchRoute = show();
-export const updateSwitchRoute = update();
-export const deleteSwitchRoute = remove();
+export const deleteSwitchRoute = switchRoute(null, {
+  operation: "delete",
+  reads: { from: "nothing", schema: z.undefined() },
+  grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
+});

@@ -2,7 +2,7 @@ import { env } from "../env.ts";
 import { isDefect } from "../errors.ts";
 import { log } from "../log.ts";
 import { countsOf, tryApply } from "./apply.ts";
-import { isDryRun, type SectionName } from "./file.ts";
+import { isDryRun, type SectionName } from "./apply-schema.ts";
 
 /** Other systems' way in: a function whose payload is the file of `admin apply`. Returns errors instead of throwing them. */
 export const applyFunction =

@@ -10,7 +10,14 @@ import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { type MaybeVersioned, nextVersion } from "../table/optimistic-update.ts";
-import { type Entry, entryTypes, parseFile, requiredProperties, type SectionName, sectionNames } from "./file.ts";
+import {
+  type Entry,
+  entryTypes,
+  parseFile,
+  requiredProperties,
+  type SectionName,
+  sectionNames,
+} from "./apply-schema.ts";
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
 import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";

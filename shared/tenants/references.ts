@@ -5,7 +5,7 @@ import { pointer } from "../schema/check.ts";
 import { newId, parseUlid } from "../schema/fields.ts";
 import { type Key, keys } from "../table/keys.ts";
 import { getMany, parseItem } from "../table/read.ts";
-import { type Entry, entryTypes, type SectionName, type Sent, sectionNames, type TenantsFile } from "./file.ts";
+import { type Entry, entryTypes, type SectionName, type Sent, sectionNames, type TenantsFile } from "./apply-schema.ts";
 import { Account, ApiKey, Order, Request, User } from "./tenant-schema.ts";
 
 /** The properties that are references, and the section that each refers to. */

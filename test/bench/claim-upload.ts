@@ -1,8 +1,8 @@
 import {
-  completeUploadRoute,
-  createUploadRoute,
-  listAttachmentsRoute,
-  showAttachmentRoute,
+  completeUploadRoutes,
+  createUploadRoutes,
+  listAttachmentsRoutes,
+  showAttachmentRoutes,
 } from "../../shared/attachments/routes.ts";
 import { invoke } from "../support/requests/event.ts";
 import { endPeak } from "./peak-memory.ts";
@@ -19,9 +19,9 @@ const query = { include: "file,forwarding" };
 const declared = JSON.stringify({ type: "upload", data: JSON.parse(file) });
 const named = JSON.stringify({ type: "request_attachment", data: { name: "Scan" } });
 const responses = [
-  await invoke(createUploadRoute("request"), { headers, ids, body: declared }),
-  await invoke(completeUploadRoute("request"), { headers, ids: { ...ids, upload_id }, body: named }),
-  await invoke(showAttachmentRoute("request"), { headers, ids: { ...ids, attachment_id: upload_id }, query }),
-  await invoke(listAttachmentsRoute("request"), { headers, ids, query }),
+  await invoke(createUploadRoutes.request, { headers, ids, body: declared }),
+  await invoke(completeUploadRoutes.request, { headers, ids: { ...ids, upload_id }, body: named }),
+  await invoke(showAttachmentRoutes.request, { headers, ids: { ...ids, attachment_id: upload_id }, query }),
+  await invoke(listAttachmentsRoutes.request, { headers, ids, query }),
 ];
 console.log(JSON.stringify({ statuses: responses.map(({ statusCode }) => statusCode), peak: endPeak() }));

@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { completeUploadRoute, createAttachmentRoute, deleteAttachmentRoute } from "../../shared/attachments/routes.ts";
+import {
+  completeUploadRoutes,
+  createAttachmentRoutes,
+  deleteAttachmentRoutes,
+} from "../../shared/attachments/routes.ts";
 import { routes } from "../../shared/routes.ts";
-import { listSwitchesRoute } from "../../shared/switches/routes.ts";
+import { listSwitchesRoutes } from "../../shared/switches/routes.ts";
 import type { ProxiedCall } from "../support/fault-proxy/proxy.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
 import { repeatableRequest } from "../support/requests/repeatable-request.ts";
@@ -49,10 +53,10 @@ const delayTwoOfThree = () => {
 };
 
 it.each([
-  ["dynamodb BatchGetItem", createAttachmentRoute("request")],
-  ["dynamodb TransactWriteItems", createAttachmentRoute("request")],
-  ["s3 PutObject", createAttachmentRoute("request")],
-  ["s3 GetObject", completeUploadRoute("request")],
+  ["dynamodb BatchGetItem", createAttachmentRoutes.request],
+  ["dynamodb TransactWriteItems", createAttachmentRoutes.request],
+  ["s3 PutObject", createAttachmentRoutes.request],
+  ["s3 GetObject", completeUploadRoutes.request],
 ])("the log of a 503 names the service, the operation and the number of attempts: %s", async (call, route) => {
   const run = await repeatableRequest(t, route);
   const fail = ({ operation }: ProxiedCall) => (call.endsWith(` ${operation}`) ? "status-500" : undefined);
@@ -63,7 +67,7 @@ it.each([
 
 describe("at a request's deadline", () => {
   it("no further attempt is made", async () => {
-    const run = await repeatableRequest(t, listSwitchesRoute(null));
+    const run = await repeatableRequest(t, listSwitchesRoutes.own);
     proxies.table.arm();
     proxies.table.choose(() => "delay");
     await sendWithShortDeadline(run.send);
@@ -75,7 +79,7 @@ describe("at a request's deadline", () => {
   });
 
   it("a delete that could not remove its file can be finished by a retry", async () => {
-    const run = await repeatableRequest(t, deleteAttachmentRoute("request"));
+    const run = await repeatableRequest(t, deleteAttachmentRoutes.request);
     proxies.files.choose(() => "delay");
     expect((await sendWithShortDeadline(run.send)).status).toBe(503);
     expect(loggedError()).toMatchObject({ name: "TimeoutError", call: "s3 DeleteObject" });

@@ -5,7 +5,7 @@ import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
 import { handler as apply } from "../../functions/tenants/apply.ts";
 import { handler as applyOrders } from "../../functions/tenants/apply-orders.ts";
 import { newId } from "../../shared/schema/fields.ts";
-import { createSwitchRoute, showSwitchRoute } from "../../shared/switches/routes.ts";
+import { createSwitchRoutes, showSwitchRoute } from "../../shared/switches/routes.ts";
 import { orderWithOneAttachment } from "../support/fixtures/orders.ts";
 import { invoke } from "../support/requests/event.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
@@ -82,7 +82,7 @@ describe("the metric Defects", () => {
 
   it.each<[string, () => Promise<unknown>]>([
     ["a 401", () => invoke(showSwitchRoute, { headers })],
-    ["a 4xx of a body", () => invoke(createSwitchRoute(null), { headers, body: "{" })],
+    ["a 4xx of a body", () => invoke(createSwitchRoutes.own, { headers, body: "{" })],
     ["an unknown order", () => checkOut(newId())],
     ["an id that is none", () => checkOut("order")],
     ["a file that is refused", () => apply({ accounts: { a: {} } }, context)],

@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 import type { APIGatewayProxyResult } from "aws-lambda";
 import * as fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { createAttachmentRoute } from "../../shared/attachments/routes.ts";
+import { createAttachmentRoutes } from "../../shared/attachments/routes.ts";
 import { readForm } from "../../shared/http/form.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
@@ -164,7 +164,7 @@ describe("memory", long, () => {
   };
 
   it("does not grow with the number of hostile bodies", async () => {
-    const route = createAttachmentRoute("request");
+    const route = createAttachmentRoutes.request;
     const samples = fc.sample(hostileForms, byExtent({ sample: 40, most: 300, all: 300 }));
     const pass = async () => {
       for (const { contentType, body } of samples)

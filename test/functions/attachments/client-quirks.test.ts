@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { createAttachmentRoute } from "../../../shared/attachments/routes.ts";
+import { createAttachmentRoutes } from "../../../shared/attachments/routes.ts";
 import { readForm } from "../../../shared/http/form.ts";
 import { attachmentOf, form, rawForm, upload } from "../../support/fixtures/attachments.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
@@ -36,10 +36,10 @@ it("the filename* of an upload is read only from the header of the file's own pa
 });
 
 describe("a hostile form", () => {
-  const { parts } = createAttachmentRoute("request").reads;
+  const { parts } = createAttachmentRoutes.request.reads;
   /** Of many reads, because some systems count processor time in steps of 10 ms. */
   const timeOf = async ({ body, headers }: ReturnType<typeof rawForm>) => {
-    const event = eventOf(createAttachmentRoute("request"), { headers, body });
+    const event = eventOf(createAttachmentRoutes.request, { headers, body });
     const before = process.threadCpuUsage();
     for (let read = 0; read < 20; read += 1)
       await readForm(event, { from: "form", schema: z.unknown(), parts }).catch((error: unknown) => error);

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { listSwitchesRoute } from "../../../shared/switches/routes.ts";
+import { listSwitchesRoutes } from "../../../shared/switches/routes.ts";
 import { pageOf } from "../../support/fixtures/attachments.ts";
 import { seedSwitches } from "../../support/fixtures/seed-items.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
@@ -11,7 +11,7 @@ import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
 const maxResponseBytes = 6_291_556;
 
 const page = async (key: string, query: Record<string, string>) => {
-  const result = await invoke(listSwitchesRoute(null), { headers: { authorization: `Bearer ${key}` }, query });
+  const result = await invoke(listSwitchesRoutes.own, { headers: { authorization: `Bearer ${key}` }, query });
   expect(result.statusCode).toBe(200);
   return { bytes: Buffer.byteLength(JSON.stringify(result)), ...pageOf({ body: JSON.parse(result.body) }) };
 };

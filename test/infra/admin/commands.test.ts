@@ -135,6 +135,14 @@ describe("the operators' CLI", () => {
     proxies.table.choose(() => undefined);
   });
 
+  it("reads no page to check the access to a list", async () => {
+    const { key, request } = await customer();
+    const from = proxies.table.calls.length;
+    const path = `/api/v1/requests/${request}/attachments`;
+    expect(await adminJson(["access", key.key, "GET", path])).toMatchObject({ status: null });
+    expect(proxies.table.calls.slice(from).filter(({ operation }) => operation === "Query")).toEqual([]);
+  });
+
   it("has help with examples for every command, and suggests what to do about a wrong one", async () => {
     const help = await admin(["--help"]);
     expect(help.code).toBe(0);

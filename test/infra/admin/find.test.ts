@@ -1,6 +1,6 @@
 import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { createAttachmentRoute } from "../../../shared/attachments/routes.ts";
+import { createAttachmentRoutes } from "../../../shared/attachments/routes.ts";
 import { attachmentOf, form, upload } from "../../support/fixtures/attachments.ts";
 import { newSwitch, patch } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
@@ -117,7 +117,7 @@ it("says what to do where the table lacks the index, as one of version 1.0 does"
 
 it("an attachment can have a reference_id that is the request's id, too", async () => {
   const text = crypto.randomUUID();
-  const route = createAttachmentRoute("request");
+  const route = createAttachmentRoutes.request;
   const sent = new Request("http://local", { method: "POST", body: form({ "data[reference_id]": text }) });
   const headers = { authorization: `Bearer ${key}`, "content-type": sent.headers.get("content-type") ?? "" };
   const body = Buffer.from(await sent.arrayBuffer());

@@ -4,14 +4,14 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type GatewayOptions, type Handler, type Served, startGateway } from "../../../infra/local/gateway.ts";
-import { createAttachmentRoute, showAttachmentRoute } from "../../../shared/attachments/routes.ts";
+import { createAttachmentRoutes, showAttachmentRoutes } from "../../../shared/attachments/routes.ts";
 import type { GatewayEvent } from "../../../shared/http/request.ts";
 import type { Route } from "../../../shared/route.ts";
-import { createSwitchRoute } from "../../../shared/switches/routes.ts";
+import { createSwitchRoutes } from "../../../shared/switches/routes.ts";
 import { errorBody } from "../../support/requests/client.ts";
 
-const upload: Route = { ...showAttachmentRoute("request"), name: "upload", method: "POST", path: "/things/{thing_id}" };
-const routes = [upload, showAttachmentRoute("order"), createAttachmentRoute("request"), createSwitchRoute(null)];
+const upload: Route = { ...showAttachmentRoutes.request, name: "upload", method: "POST", path: "/things/{thing_id}" };
+const routes = [upload, showAttachmentRoutes.order, createAttachmentRoutes.request, createSwitchRoutes.own];
 const [shown, switches] = ["/api/v1/orders/1/attachments/1", "/api/v1/switches"];
 
 const gateway = async (handler: Handler, options: Partial<GatewayOptions> = {}) => {

@@ -6,7 +6,7 @@ import { openapi } from "../../../infra/openapi/document.ts";
 import { ErrorDocument } from "../../../infra/openapi/error-examples.ts";
 import { fileOf, operationId } from "../../../infra/openapi/names.ts";
 import { componentsOf, responseSchema } from "../../../infra/openapi/schemas.ts";
-import { createUploadRoute, updateAttachmentRoute } from "../../../shared/attachments/routes.ts";
+import { createUploadRoutes, updateAttachmentRoutes } from "../../../shared/attachments/routes.ts";
 import { errorCodes } from "../../../shared/errors.ts";
 import { routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
@@ -193,16 +193,16 @@ describe("openapi.json, as generators read it", () => {
       [
         "UploadCreateData",
         "sha256",
-        createUploadRoute("request"),
+        createUploadRoutes.request,
         bodyOf,
         ["0f".repeat(32), "0F".repeat(32), "0g".repeat(32), "0f".repeat(31)],
       ],
-      ["UploadCreateData", "filename", createUploadRoute("request"), bodyOf, [...names, ...barred]],
-      ["AttachmentUpdateData", "name", updateAttachmentRoute("request"), named, [...names, ...barred]],
+      ["UploadCreateData", "filename", createUploadRoutes.request, bodyOf, [...names, ...barred]],
+      ["AttachmentUpdateData", "name", updateAttachmentRoutes.request, named, [...names, ...barred]],
       [
         "AttachmentUpdateData",
         "notes",
-        updateAttachmentRoute("request"),
+        updateAttachmentRoutes.request,
         named,
         ["", ...names, ...barred, "a\u000bb", "a\u000cb"],
       ],

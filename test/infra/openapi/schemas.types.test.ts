@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import * as z from "zod/mini";
 import { documented, named, pageParameters } from "../../../shared/schema/documents.ts";
-import { createSwitchRoute, listSwitchesRoute } from "../../../shared/switches/routes.ts";
+import { createSwitchRoutes, listSwitchesRoutes } from "../../../shared/switches/routes.ts";
 
 /** A text that is missing or superfluous does not compile: `npm run check` tests this file's types. */
 
@@ -14,15 +14,15 @@ it("describes every property of a schema and every query parameter of a route, a
     named("Account", Account, { id: "The id." }),
     // @ts-expect-error an account has no type
     named("Account", Account, { id: "The id.", name: "The name.", type: "The type." }),
-    documented(createSwitchRoute(null), docs),
-    documented(listSwitchesRoute(null), {
+    documented(createSwitchRoutes.own, docs),
+    documented(listSwitchesRoutes.own, {
       ...docs,
       query: { ...pageParameters, include: { account: "its account." } },
     }),
     // @ts-expect-error the texts of its query are missing
-    documented(listSwitchesRoute(null), docs),
+    documented(listSwitchesRoutes.own, docs),
     // @ts-expect-error the text of `include=account` is missing
-    documented(listSwitchesRoute(null), { ...docs, query: { ...pageParameters, include: {} } }),
+    documented(listSwitchesRoutes.own, { ...docs, query: { ...pageParameters, include: {} } }),
   ];
   expect(compiled).toHaveLength(7);
 });

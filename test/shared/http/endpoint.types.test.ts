@@ -1,3 +1,5 @@
+import middy from "@middy/core";
+import type { APIGatewayProxyResult } from "aws-lambda";
 import { describe, expect, it } from "vitest";
 import {
   attachmentParent,
@@ -7,16 +9,22 @@ import {
 } from "../../../shared/attachments/access.ts";
 import { attachmentPage } from "../../../shared/attachments/list.ts";
 import {
-  completeUploadRoute,
-  createAttachmentRoute,
-  deleteAttachmentRoute,
-  showAttachmentRoute,
+  completeUploadRoutes,
+  createAttachmentRoutes,
+  deleteAttachmentRoutes,
+  showAttachmentRoutes,
 } from "../../../shared/attachments/routes.ts";
-import { endpoint, listEndpoint, uploadEndpoint } from "../../../shared/http/endpoint.ts";
-import { accountOfSwitches } from "../../../shared/switches/access.ts";
-import { createSwitchRoute, updateSwitchRoute } from "../../../shared/switches/routes.ts";
+import { type AuthenticatedEvent, authentication } from "../../../shared/http/authentication.ts";
+import { endpoint, withPage } from "../../../shared/http/endpoint.ts";
+import { withForm } from "../../../shared/http/form.ts";
+import { readJson } from "../../../shared/http/input.ts";
+import type { RequestEvent } from "../../../shared/http/request.ts";
+import { respond } from "../../../shared/http/responses.ts";
+import { accountOfSwitches, oneSwitch } from "../../../shared/switches/access.ts";
+import { switchPage } from "../../../shared/switches/read.ts";
+import { createSwitchRoutes, showSwitchRoute, updateSwitchRoute } from "../../../shared/switches/routes.ts";
 
-/** A route with the wrong access check or the wrong reader does not compile, as `npm run check` finds. The functions' own do. */
+/** Wrong combinations do not compile, as `npm run check` finds. Those of `functions/` do. */
 
 const reply = () => ({ body: {} });
 
@@ -24,15 +32,15 @@ describe("an endpoint", () => {
   it("does not compile with the access check of another operation, parent or resource", () => {
     const handlers = [
       // @ts-expect-error a form has no upload in its path
-      uploadEndpoint(createAttachmentRoute("request"), uploadOfParent, reply),
+      endpoint(withForm(createAttachmentRoutes.request), uploadOfParent, reply),
       // @ts-expect-error an upload in the path is looked up
-      endpoint(completeUploadRoute("request"), attachmentParent, reply),
+      endpoint(completeUploadRoutes.request, attachmentParent, reply),
       // @ts-expect-error a create has no attachment in its path
-      uploadEndpoint(createAttachmentRoute("request"), oneAttachment, reply),
+      endpoint(withForm(createAttachmentRoutes.request), oneAttachment, reply),
       // @ts-expect-error a deletable attachment is loaded for deletes only
-      endpoint(showAttachmentRoute("request"), deletableAttachment, reply),
+      endpoint(showAttachmentRoutes.request, deletableAttachment, reply),
       // @ts-expect-error a delete may have to finish an earlier one
-      endpoint(deleteAttachmentRoute("order"), oneAttachment, reply),
+      endpoint(deleteAttachmentRoutes.order, oneAttachment, reply),
       // @ts-expect-error a switch is not an attachment
       endpoint(updateSwitchRoute, oneAttachment, reply),
       // @ts-expect-error a switch in the path is looked up
@@ -44,12 +52,35 @@ describe("an endpoint", () => {
   it("does not compile with a reader that its route does not have", () => {
     const handlers = [
       // @ts-expect-error a form is not read as JSON
-      endpoint(createAttachmentRoute("request"), attachmentParent, reply),
+      endpoint(createAttachmentRoutes.request, attachmentParent, reply),
       // @ts-expect-error JSON is not read as a form
-      uploadEndpoint(createSwitchRoute(null), accountOfSwitches, reply),
+      endpoint({ ...createSwitchRoutes.own, readBody: readJson }, accountOfSwitches, reply),
+      // @ts-expect-error JSON is not read as a form
+      withForm(createSwitchRoutes.own),
       // @ts-expect-error only lists have pages
-      listEndpoint(createAttachmentRoute("request"), attachmentParent, attachmentPage, reply),
+      endpoint(withForm(createAttachmentRoutes.request), withPage(attachmentParent, attachmentPage), reply),
+      // @ts-expect-error a page of switches is not found by a query of attachments
+      endpoint(showSwitchRoute, withPage(oneSwitch, switchPage), reply),
     ];
-    expect(handlers).toHaveLength(3);
+    expect(handlers).toHaveLength(5);
+  });
+
+  it("does not compile without authentication, nor with a check of what the caller may do before it", () => {
+    const layers = () => middy<RequestEvent, APIGatewayProxyResult>().use(respond(updateSwitchRoute));
+    const handle = async (_: AuthenticatedEvent<unknown>) => ({ statusCode: 200, body: "" });
+    const found = { switchId: { id: undefined, requestedId: "" }, found: undefined };
+    const attempt = { route: updateSwitchRoute, now: new Date(), note: () => {} };
+    const mistakes = [
+      // @ts-expect-error nobody has read the API key
+      () => layers().handler(handle),
+      // @ts-expect-error the caller is not known yet
+      () => oneSwitch.admit(found, attempt),
+    ];
+    expect([
+      ...mistakes,
+      layers()
+        .use(authentication(async () => found))
+        .handler(handle),
+    ]).toHaveLength(3);
   });
 });

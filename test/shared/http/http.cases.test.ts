@@ -2,7 +2,7 @@ import middy from "@middy/core";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { createAttachmentRoute, updateAttachmentRoute } from "../../../shared/attachments/routes.ts";
+import { createAttachmentRoutes, updateAttachmentRoutes } from "../../../shared/attachments/routes.ts";
 import { ApiError } from "../../../shared/errors.ts";
 import { readForm } from "../../../shared/http/form.ts";
 import { idempotencyOf, readIdempotencyKey } from "../../../shared/http/idempotency.ts";
@@ -92,7 +92,7 @@ describe("an ETag", () => {
 describe("a JSON body", () => {
   const read = (body: string | Uint8Array, type = "application/json", encoding = "") => {
     const headers = { "Content-Type": type, "Content-Encoding": encoding };
-    return outcomeOf(async () => (await readJson(eventOf(updateAttachmentRoute("request"), { headers, body }))).input);
+    return outcomeOf(async () => (await readJson(eventOf(updateAttachmentRoutes.request, { headers, body }))).input);
   };
 
   it("has at most a mebibyte: more is a 413", async () => {
@@ -127,7 +127,7 @@ describe("a JSON body", () => {
 
 describe("an Idempotency-Key", () => {
   const apiKey = { id: "1", account: `account-${crypto.randomUUID()}`, user: "1", expires_at: null, revoked: false };
-  const event = (key: string) => eventOf(createAttachmentRoute("request"), { headers: { "Idempotency-Key": key } });
+  const event = (key: string) => eventOf(createAttachmentRoutes.request, { headers: { "Idempotency-Key": key } });
   const present = (key: string) => readIdempotencyKey(event(key), Promise.resolve(apiKey));
 
   const now = new Date("2026-11-21T10:00:00.999Z");
@@ -172,7 +172,7 @@ describe("an Idempotency-Key", () => {
 
   it("is not looked up for an unknown caller, and is ignored by other methods than POST", async () => {
     expect(await readIdempotencyKey(event("a"), Promise.resolve(undefined))).toMatchObject({ stored: undefined });
-    const patch = eventOf(updateAttachmentRoute("request"), { headers: { "Idempotency-Key": "a b" } });
+    const patch = eventOf(updateAttachmentRoutes.request, { headers: { "Idempotency-Key": "a b" } });
     expect(await readIdempotencyKey(patch, Promise.resolve(apiKey))).toBeUndefined();
   });
 });
@@ -186,7 +186,7 @@ describe("a form", () => {
   const name = part("data[name]", "LOA");
   const file = (more: string, content = "%PDF") => part("data[file]", content, more);
   const read = (input: Input) =>
-    outcomeOf(() => readForm(eventOf(createAttachmentRoute("request"), input), createAttachmentRoute("request").reads));
+    outcomeOf(() => readForm(eventOf(createAttachmentRoutes.request, input), createAttachmentRoutes.request.reads));
   const form = (...parts: readonly Part[]) => read(rawForm(...parts));
   const Parsed = z.object({ input: z.object({ data: z.looseObject({ file: z.optional(z.unknown()) }) }) });
   const dataOf = async (...parts: readonly Part[]) => {

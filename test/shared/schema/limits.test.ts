@@ -5,7 +5,7 @@ import { limits } from "../../../shared/limits.ts";
 import { routes } from "../../../shared/routes.ts";
 import { check } from "../../../shared/schema/check.ts";
 import { keys } from "../../../shared/table/keys.ts";
-import { entrySchemas } from "../../../shared/tenants/file.ts";
+import { entrySchemas } from "../../../shared/tenants/apply-schema.ts";
 
 /** Every part of a request has a limit, and the largest requests and items fit into what carries and stores them. */
 

@@ -12,8 +12,8 @@ import {
 } from "./attachment-schema.ts";
 
 /**
- * The associations that `include` adds. For `forwarding`, what the carrier has of attachments: the checkout writes the receipts,
- * but this folder cannot import it. It reads only the properties in CarrierReceipt, because the rest is for operators only.
+ * The associations that `include` adds. `forwarding` is read from the receipts that the checkout writes, whose folder this one cannot
+ * import: only the properties in CarrierReceipt, because the rest is for operators only.
  */
 
 type ByRequest = ForwardingData["requests"][number];
