@@ -40,8 +40,8 @@ const mediaErrors = ({ reads: { from } }: Route): ErrorExamples => {
       ? [errors.fileTooLarge(limits.fileBytes), "multipart/form-data"]
       : [errors.payloadTooLarge(limits.jsonBytes), "application/json"];
   return {
-    "The body is too large": tooLarge,
-    "The media type is not supported": errors.unsupportedMediaType(type),
+    [`The ${from === "form" ? "file" : "body"} is too large`]: tooLarge,
+    [`The body is not ${type}`]: errors.unsupportedMediaType(type),
   };
 };
 

@@ -111,6 +111,8 @@ const rejectsBlank = (schema: z.core.$ZodType) =>
 const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema }) => {
   // JSON Schema has no case-insensitive patterns, and generators match the pattern of a time against their own date's text.
   if (jsonSchema.format === "uuid" || jsonSchema.format === "date-time") delete jsonSchema.pattern;
+  // openapi-zod-client escapes each slash once more. Only a regular expression of JavaScript's syntax needs it.
+  jsonSchema.pattern &&= jsonSchema.pattern.replace(/\\(.)/g, (escaped, character) => (character === "/" ? "/" : escaped));
   // Responses may gain properties without notice.
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -134,13 +136,20 @@ const withoutAnyOf = ({ anyOf = [], ...rest }: JsonSchema): JsonSchema => {
 const propertySchema = (schema: JsonSchema): JsonSchema =>
   schema.type === "null" ? { ...schema, type: ["object", "null"], additionalProperties: true } : withoutAnyOf(schema);
 
+/** In words, because openapi-typescript requires a property that has a default, and other generators send it with each request. */
+const defaultText = (fallback: unknown): string[] => {
+  if (fallback === undefined || fallback === null) return [];
+  return [`The default is \`${typeof fallback === "string" ? fallback : JSON.stringify(fallback)}\`.`];
+};
+
 /** The schema with a description of each property, and of each of theirs. */
 const described = ({ texts = {}, ...schema }: JsonSchema): JsonSchema => {
   if (!schema.properties) return schema;
-  const properties = mapped(schema.properties, (inner, name) => ({
-    ...propertySchema(described(inner)),
-    ...(texts[name] && { description: texts[name] }),
-  }));
+  const properties = mapped(schema.properties, (inner, name) => {
+    const { default: fallback, ...rest } = propertySchema(described(inner));
+    const description = [...(texts[name] ? [texts[name]] : []), ...defaultText(fallback)].join(" ");
+    return { ...rest, ...(description && { description }) };
+  });
   return { ...schema, properties };
 };
 
@@ -171,8 +180,8 @@ export const collectSchemas = () => {
     if (!schema.properties) return schema;
     const properties = mapped(schema.properties, (inner, name) => {
       if (!inner.enum || inner.enum.length < 2) return inner;
-      const { default: fallback, description, ...rest } = inner;
-      return { ...add(pascal(name), rest), ...(fallback !== undefined && { default: fallback }), description };
+      const { description, ...rest } = inner;
+      return { ...add(pascal(name), rest), description };
     });
     return { ...schema, properties };
   };
