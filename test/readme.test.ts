@@ -74,7 +74,7 @@ describe("the READMEs", () => {
     expect(output).toContain('"name":"Scan"');
     for (const type of ["request_attachment", "order_attachment", "list"])
       expect(output).toContain(`{"type":"${type}","data":{`);
-    const [, key = "", list] = /KEY=(\S+)[^]*?curl -s (\S+\/attachments) -H/.exec(examples) ?? [];
+    const [, key = "", list] = /KEY=(\S+)[\s\S]*?curl -s (\S+\/attachments) -H/.exec(examples) ?? [];
     const listed = await fetch(`${list}?include=forwarding`, { headers: { authorization: `Bearer ${key}` } });
     expect((await listed.text()).match(/"state":"\w+"/g)).toEqual(Array(4).fill('"state":"pending"'));
   });

@@ -112,7 +112,9 @@ const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema
   // JSON Schema has no case-insensitive patterns, and generators match the pattern of a time against their own date's text.
   if (jsonSchema.format === "uuid" || jsonSchema.format === "date-time") delete jsonSchema.pattern;
   // openapi-zod-client escapes each slash once more. Only a regular expression of JavaScript's syntax needs it.
-  jsonSchema.pattern &&= jsonSchema.pattern.replace(/\\(.)/g, (escaped, character) => (character === "/" ? "/" : escaped));
+  jsonSchema.pattern &&= jsonSchema.pattern.replace(/\\(.)/g, (escaped, character) =>
+    character === "/" ? "/" : escaped,
+  );
   // Responses may gain properties without notice.
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -241,7 +241,8 @@ const routesOf = (parent: ParentType) => {
     }),
     documented(rows.deleteAttachmentRoute(parent), {
       summary: `Delete ${one}'s attachment`,
-      description: "Permanently deletes the file and its metadata, and returns the deleted document.",
+      description:
+        "Permanently deletes the file and its metadata, and returns the deleted document. After the checkout, the carrier keeps what it has received.",
       response: document(letter()),
     }),
     documented(rows.createUploadRoute(parent), {
@@ -261,7 +262,7 @@ const routesOf = (parent: ParentType) => {
     }),
     documented(rows.completeUploadRoute(parent), {
       summary: `Complete a direct upload to ${one}`,
-      description: `Creates an attachment of a file that a direct upload has sent to storage. The attachment has the id of the upload. ${scope[parent]}\n\nA request that fails does not use the upload up.\n\n${forwarded}`,
+      description: `Creates an attachment from a file that a direct upload has sent to storage. The attachment has the id of the upload. ${scope[parent]}\n\nA failed request does not use up the upload.\n\n${forwarded}`,
       body: { type, data: { name: "Bills of 2026", file_hint: "DEFAULT" } },
       response: document(bills()),
       invalid: {

@@ -18,7 +18,11 @@ const folder = join(import.meta.dirname, "../../docs/images");
 
 const pictureReference = async (browser: Browser, { url }: LocalService) => {
   for (const colorScheme of ["light", "dark"] as const) {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme, reducedMotion: "reduce" });
+    const page = await browser.newPage({
+      viewport: { width: 1280, height: 800 },
+      colorScheme,
+      reducedMotion: "reduce",
+    });
     const operation = "POST/api/v1/requests/{request_id}/attachments";
     await page.goto(`${url}/docs/#tag/request-attachments/${operation}`);
     await page.locator(`section[id$="${operation}"]`).getByRole("button", { name: "Test Request" }).waitFor();
@@ -30,7 +34,8 @@ const pictureReference = async (browser: Browser, { url }: LocalService) => {
 };
 
 const columns = 116;
-const style = "margin:0;padding:20px 24px;background:#16242a;color:#e3ecee;font:14px/1.45 monospace;display:inline-block";
+const style =
+  "margin:0;padding:20px 24px;background:#16242a;color:#e3ecee;font:14px/1.45 monospace;display:inline-block";
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 
 /** Lets the carrier refuse a letter, and shows the order as the operators' CLI prints it. */
