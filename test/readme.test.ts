@@ -67,13 +67,16 @@ describe("the READMEs", () => {
     expect(stdout + stderr).not.toContain("\u001b");
   });
 
-  it("can rely on the printed examples of npm start, which work in a shell", async () => {
+  it("can rely on the printed examples of npm start, which work in a shell, and whose files the carrier still gets after the tour", async () => {
     const [, examples = ""] = service.output.stdout.split("Paste these:");
     const { output, code } = await runScript(examples.split("In a browser:")[0] ?? "", env);
     expect([code, output]).toEqual([0, expect.not.stringContaining('"errors"')]);
     expect(output).toContain('"name":"Scan"');
     for (const type of ["request_attachment", "order_attachment", "list"])
       expect(output).toContain(`{"type":"${type}","data":{`);
+    const [, key = "", list] = /KEY=(\S+)[\s\S]*?curl -s (\S+\/attachments) -H/.exec(examples) ?? [];
+    const listed = await fetch(`${list}?include=forwarding`, { headers: { authorization: `Bearer ${key}` } });
+    expect((await listed.text()).match(/"state":"\w+"/g)).toEqual(Array(4).fill('"state":"pending"'));
   });
 
   it("name only commands that exist, and each of them", () => {

@@ -136,7 +136,7 @@ func breakSwitch(id string) {
 	enable.Data.SMSEnabled = api.NewOptBool(true)
 	enable.Data.SMSAuthMethod = api.NewOptAuthMethod(api.AuthMethodBEARER)
 	params := api.UpdateSwitchParams{ID: id}
-	invalid := as[*api.UpdateSwitchUnprocessableEntity](client.UpdateSwitch(ctx, &enable, params)).Response.Errors
+	invalid := as[*api.ErrorDocumentHeaders](client.UpdateSwitch(ctx, &enable, params)).Response.Errors
 	equal(len(invalid), 1)
 	equal(invalid[0].SubCode, api.ErrorSubCodeConstraintRequired)
 	equal(invalid[0].Source.Value.Pointer, "/data/sms_secret")
@@ -165,7 +165,7 @@ func main() {
 		equal(string(deleted.Response.Data.ID), id)
 	}
 	params := api.ShowRequestAttachmentParams{RequestID: request, AttachmentID: ids[0]}
-	missing := as[*api.ShowRequestAttachmentNotFound](client.ShowRequestAttachment(ctx, params)).Response.Errors[0]
+	missing := as[*api.NotFoundHeaders](client.ShowRequestAttachment(ctx, params)).Response.Errors[0]
 	equal(missing.Params.Value.Resource.Value.ID, ids[0])
 	breakSwitch(made)
 	fmt.Println("errors")

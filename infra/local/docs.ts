@@ -19,7 +19,7 @@ const headers = {
   "Cache-Control": "no-store",
 };
 
-/** Serves GET and HEAD requests for `/docs/` and `/openapi.json`. Resolves with false for any other request. */
+/** Serves GET and HEAD requests for `/docs/` and `/openapi.json`, and sends browsers there from `/`. Resolves with false for any other request. */
 export const docs = (prefill: () => Prefill | undefined) => {
   let script: Promise<string> | undefined;
   const find = async (incoming: IncomingMessage, pathname: string): Promise<[type: string, body: string]> => {
@@ -33,8 +33,9 @@ export const docs = (prefill: () => Prefill | undefined) => {
   };
   return async (incoming: IncomingMessage, outgoing: ServerResponse, { pathname }: Target): Promise<boolean> => {
     const reads = incoming.method === "GET" || incoming.method === "HEAD";
-    if (!reads || !/^(\/docs(\/|\/scalar\.js)?|(\/docs)?\/openapi\.json)$/.test(pathname)) return false;
-    const [type, body] = pathname === "/docs" ? [] : await find(incoming, pathname);
+    const redirects = pathname === "/docs" || (pathname === "/" && incoming.headers.accept?.includes("text/html"));
+    if (!reads || !(redirects || /^(\/docs\/(scalar\.js)?|(\/docs)?\/openapi\.json)$/.test(pathname))) return false;
+    const [type, body] = redirects ? [] : await find(incoming, pathname);
     if (body === undefined) outgoing.writeHead(302, { Location: "/docs/" }).end();
     else
       outgoing

@@ -17,6 +17,8 @@ const rows = Object.entries(reasons)
 
 const description = `Patchbay stores supporting files (attachments) for number orders and for the requests within them, and configurations (switches) that describe how inbound SMS and MMS messages are delivered.
 
+\`npm start\` and \`npm run deploy\` print the base address. It has no trailing slash.
+
 ## Authentication
 
 Every request requires the header \`Authorization: Bearer <API key>\`. A key has access to its own account and to every account below it. A request for a resource of any other account returns 404, as if the resource did not exist.
@@ -35,7 +37,7 @@ A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} byte
 
 ## Events
 
-Every confirmed change is an event on the EventBridge bus of the deployment. An API destination posts it to a URL, as the webhooks of this document describe. An event can arrive twice: \`detail.id\` tells a repetition. There is no order between events: \`detail.resource.version\` tells which is newer. A deletion has the version of the last change, and is final.
+Every confirmed change is an event on the EventBridge bus of the deployment. An API destination posts it to a URL, as the webhooks of this document describe. An event can arrive twice: drop any whose \`detail.id\` you have processed. Events are unordered: the higher \`detail.resource.version\` is newer. A deletion keeps the last version and is final.
 
 ## Errors
 
@@ -62,8 +64,8 @@ const servers = [
   {
     url: "{base_url}",
     // The published schema of OpenAPI 3.1 has no description of a variable, and swagger-parser refuses one.
-    description:
-      "The base address of the deployment, without a trailing slash. `npm start` and `npm run deploy` print it.",
+    // Tools show it as the server's name.
+    description: "Local or deployed",
     variables: { base_url: { default: "http://127.0.0.1:3000" } },
   },
 ];

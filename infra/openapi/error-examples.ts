@@ -40,8 +40,8 @@ const mediaErrors = ({ reads: { from } }: Route): ErrorExamples => {
       ? [errors.fileTooLarge(limits.fileBytes), "multipart/form-data"]
       : [errors.payloadTooLarge(limits.jsonBytes), "application/json"];
   return {
-    "The body is too large": tooLarge,
-    "The media type is not supported": errors.unsupportedMediaType(type),
+    [`The ${from === "form" ? "file" : "body"} is too large`]: tooLarge,
+    [`The body is not ${type}`]: errors.unsupportedMediaType(type),
   };
 };
 
@@ -85,7 +85,7 @@ export const reasons: Readonly<Record<errors.ErrorCode, string>> = {
   "access_denied.ordering_attachment_access":
     "Ordering Attachment Access is not enabled for the account that owns the order or the request.",
   "access_denied.permission": "The user lacks a permission.",
-  "access_denied.firewall": "A web application firewall blocks the request. Sent again, it is blocked again.",
+  "access_denied.firewall": "A web application firewall blocks the request. Do not repeat it unchanged.",
   not_found: "A resource in the path does not exist, or the API key has no access to it.",
   precondition_failed: "The document has changed since the version in `If-Match`.",
   payload_too_large: "The body or the file is too large.",

@@ -23,7 +23,7 @@ export const eventSchemas: readonly NamedSchema[] = [
     name: "Actor",
     schema: Actor,
     description:
-      "Who made the change: an API key and the user that it impersonates, an operator (a principal of IAM), or a run of the checkout.",
+      "Who made the change: an API key and the user that it impersonates, an operator (an IAM principal), or a run of the checkout.",
   },
   named("ApiKeyActor", apiKeyActor, {
     type,
@@ -32,15 +32,15 @@ export const eventSchemas: readonly NamedSchema[] = [
   }),
   named("OperatorActor", operatorActor, {
     type,
-    id: "The ARN of the principal of IAM, or `local` on one machine.",
-    on_behalf_of: "For whom the operator made the change, in the operator's words.",
+    id: "The ARN of the IAM principal, or `local` on one machine.",
+    on_behalf_of: "The person or system for whom the operator made the change, as the operator named it.",
   }),
   named("CheckoutActor", checkoutActor, { type, id: "The run of the checkout." }),
   named("ChangeEventResource", WrittenEvent.shape.resource, {
     type,
     id: "The id of the resource.",
     version:
-      "Counts the changes of an attachment, a switch (it is the version in their `ETag`), an account, a user or an API key; null for anything else. The greater one is newer; a deletion has that of the last change.",
+      "The version of an attachment or a switch (as in its `ETag`), an account, a user or an API key; otherwise null. A higher version is newer. A deletion keeps the last version.",
   }),
   named("ChangeEventParent", WrittenEvent.shape.parent.def.innerType, {
     type,
@@ -51,29 +51,30 @@ export const eventSchemas: readonly NamedSchema[] = [
     sha256: "The SHA-256 of the file, as 64 hexadecimal digits.",
   }),
   named("ChangeEventAnswer", WrittenEvent.shape.answer.def.innerType, {
-    status: "The status, or null for the result of a malware scan, and for a redirect.",
+    status: "The status of the response, or null for the result of a malware scan and for a redirect.",
   }),
   named("ChangeEventChange", WrittenEvent.shape.changes.def.innerType.def.valueType, {
     from: "The value before the update.",
     to: "The value after it.",
     unchanged:
-      "How many elements both lists have. If it is present, the lists were too long, and have only the elements that differ.",
-    omitted: "How many of the elements that differ were left out, because there were too many.",
+      "The number of elements that both lists share. If present, the lists were too long, and hold only elements that differ.",
+    omitted: "The number of differing elements that are left out.",
   }),
   named("ChangeEvent", WrittenEvent, {
-    id: "A ULID. The same event can be delivered twice; its id tells.",
-    type: "The resource's type, and what happened to it.",
-    at: "When it happened: UTC, ISO 8601, with milliseconds.",
+    id: "A ULID. An event can arrive twice: drop any whose id you have processed.",
+    type: "The type of the resource and of the change, such as `switch.created`.",
+    at: "The time of the change: UTC, ISO 8601, with milliseconds.",
     account: "The account that owns the resource.",
     actor: "Who made the change.",
-    resource: "What was changed.",
-    parent: "The order or the request that an attachment, or a request, belongs to, or under which it was sent.",
-    changed: "The names of the properties that an update has changed, or null.",
+    resource: "The changed resource.",
+    parent:
+      "The order or the request to which the resource belongs or, for what the carrier received, the request under which it was sent. Otherwise null.",
+    changed: "The names of the properties that an update changed, or null.",
     changes:
       "The values before and after an update of an account, a user or an API key, by the names of the properties.",
     file: "The file of an attachment that was forwarded or deleted.",
-    outcome: "How an operator has settled whether the carrier has checked the cart out.",
-    answer: "The carrier's response to what was sent or withdrawn, without its text.",
+    outcome: "Whether the carrier has checked the cart out, as an operator recorded it.",
+    answer: "The carrier's response to the attachment or its withdrawal, without the text.",
     request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
   }),
   named("EventDelivery", EventDelivery, {
@@ -82,7 +83,7 @@ export const eventSchemas: readonly NamedSchema[] = [
     "detail-type": "The event's type.",
     source: "Always `patchbay`.",
     account: "The AWS account of the deployment.",
-    time: "When it happened, to the second.",
+    time: "The time of the change, to the second.",
     region: "The AWS region of the deployment.",
     resources: "Always empty.",
     detail: "The event.",

@@ -36,6 +36,16 @@ export const pageDocument = (server: string, prefill?: Prefill): string => {
   return JSON.stringify(document, shown);
 };
 
+/**
+ * Scalar offers to select a file for each part of a form, and shows a response below the form in windows narrower than 1,280 px,
+ * where nobody sees it: it stays in view at the lower edge.
+ */
+const customCss = `
+tr[id]:not([id="data[file]"]) > td:nth-child(4) button { display: none; }
+@media (max-width: 1279px) {
+  section:has(> .response-section-content) { position: sticky; bottom: 0; flex: none !important; height: 45dvh !important; }
+}`;
+
 /** With it, Scalar asks no other host: not for fonts, an assistant or a proxy. */
 const configuration = {
   withDefaultFonts: false,
@@ -45,6 +55,7 @@ const configuration = {
   mcp: { disabled: true },
   hideClientButton: true,
   documentDownloadType: "none",
+  customCss,
 };
 
 /** Scalar writes its style sheet into the page. */

@@ -90,12 +90,11 @@ export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
 };
 
 /** A part cannot be null; it is omitted instead. */
-const partOf = ({ default: fallback, type = [], ...rest }: JsonSchema, example: unknown): JsonSchema => {
+const partOf = ({ type = [], ...rest }: JsonSchema, example: unknown): JsonSchema => {
   const [nonNull] = [type].flat().filter((each) => each !== "null");
   return {
     ...(nonNull && { type: nonNull }),
     ...rest,
-    ...(fallback !== null && fallback !== undefined && { default: fallback }),
     // Postman's import reads `example` alone, tools of JSON Schema `examples`.
     ...(example !== undefined && { example, examples: [example] }),
   };

@@ -86,6 +86,12 @@ const errorResponse = (examples: readonly (readonly [title: string, error: ApiEr
   return response(description, headerNames, { schema, examples: Object.fromEntries(values) });
 };
 
+/** The errors of all operations by status. Of examples with one title, which differ in a name or an id, it has the first. */
+const errorsByStatus = Map.groupBy(
+  Object.entries<ApiError>(Object.assign({}, ...routes.toReversed().map(errorsOf))),
+  ([, { status }]) => status,
+);
+
 /** The errors that the gateway returns before a request reaches its operation, and all others. */
 const gatewayResponses = (schema: Json, share: Share): Json => {
   const unreadable = { summary: "The request is not HTTP", value: malformed("is not a valid HTTP request").body };
@@ -96,16 +102,14 @@ const gatewayResponses = (schema: Json, share: Share): Json => {
   };
 };
 
-/** The responses of an operation by status. Errors that several operations share are components. */
+/** The responses of an operation by status. All operations share one component for each status but 422, which has their own examples. */
 export const responsesOf = (route: DocumentedRoute, schemas: Schemas, share: Share): Json => {
   const schema = schemas.response(ErrorDocument);
   const byStatus = Map.groupBy(Object.entries(errorsOf(route)), ([, { status }]) => status);
-  const failed = [...byStatus].map(([status, errors]): [string, Json] => {
-    const failure = errorResponse(errors, schema);
-    const title = errors[0]?.[1].body.errors[0]?.title ?? "";
-    const kind = status === 413 || status === 415 ? pascal(route.reads.from) : "";
-    const own = status === 403 || status === 404 || status === 422;
-    return [String(status), own ? failure : share(pascal(title) + kind, failure)];
+  const failed = [...byStatus].map(([status, own]): [string, Json] => {
+    if (status === 422) return [String(status), errorResponse(own, schema)];
+    const title = own[0]?.[1].body.errors[0]?.title ?? "";
+    return [String(status), share(pascal(title), errorResponse(errorsByStatus.get(status) ?? [], schema))];
   });
   const success = successOf(route, schemas);
   const known = route.operation === "show" ? { 304: share("NotModified", notModified) } : {};

@@ -140,13 +140,20 @@ const withoutAnyOf = ({ anyOf = [], ...rest }: JsonSchema): JsonSchema => {
 const propertySchema = (schema: JsonSchema): JsonSchema =>
   schema.type === "null" ? { ...schema, type: ["object", "null"], additionalProperties: true } : withoutAnyOf(schema);
 
+/** In words, because openapi-typescript requires a property that has a default, and other generators send it with each request. */
+const defaultText = (fallback: unknown): string[] => {
+  if (fallback === undefined || fallback === null) return [];
+  return [`The default is \`${typeof fallback === "string" ? fallback : JSON.stringify(fallback)}\`.`];
+};
+
 /** The schema with a description of each property, and of each of theirs. */
 const described = ({ texts = {}, ...schema }: JsonSchema): JsonSchema => {
   if (!schema.properties) return schema;
-  const properties = mapped(schema.properties, (inner, name) => ({
-    ...propertySchema(described(inner)),
-    ...(texts[name] && { description: texts[name] }),
-  }));
+  const properties = mapped(schema.properties, (inner, name) => {
+    const { default: fallback, ...rest } = propertySchema(described(inner));
+    const description = [...(texts[name] ? [texts[name]] : []), ...defaultText(fallback)].join(" ");
+    return { ...rest, ...(description && { description }) };
+  });
   return { ...schema, properties };
 };
 
@@ -177,8 +184,8 @@ export const collectSchemas = () => {
     if (!schema.properties) return schema;
     const properties = mapped(schema.properties, (inner, name) => {
       if (!inner.enum || inner.enum.length < 2) return inner;
-      const { default: fallback, description, ...rest } = inner;
-      return { ...add(pascal(name), rest), ...(fallback !== undefined && { default: fallback }), description };
+      const { description, ...rest } = inner;
+      return { ...add(pascal(name), rest), description };
     });
     return { ...schema, properties };
   };

@@ -16,7 +16,7 @@ const summaries = {
   downloaded: "was downloaded",
   checked_out: "was checked out",
   checkout_failed: "could not be checked out",
-  settled: "in doubt was settled by an operator",
+  settled: "with an unknown checkout outcome was settled by an operator",
 } as const;
 
 const [id, order, request] = ["01K9ZQ4T7M3C8XW5R2BN6HJDEF", "01K9ZQ4T7M3C8XW5R2BN6HJDEG", "01K9ZQ4T7M3C8XW5R2BN6HJDEH"];
@@ -100,7 +100,7 @@ export const webhooksOf = (schemas: Schemas): Json => {
       },
       responses: {
         "2XX": {
-          description: "The event was received. Any other status makes EventBridge try again, for up to 24 hours.",
+          description: "The event was received. After any other status, EventBridge retries for up to 24 hours.",
         },
       },
     };

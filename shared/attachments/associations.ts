@@ -18,9 +18,14 @@ import {
 
 type ByRequest = ForwardingData["requests"][number];
 
+const none = { state: "none", at: null, reason: null } as const;
+const late = { ...none, reason: "It was added or changed after the checkout." } as const;
+
 /** The state of an attachment without a receipt. After the checkout, nothing more is forwarded. */
-const withoutReceipt = ({ forwardable, state }: Parent) =>
-  ({ state: forwardable && state === "CART" ? "pending" : "none", at: null, reason: null }) as const;
+const withoutReceipt = ({ forwardable, state }: Parent) => {
+  if (!forwardable) return none;
+  return state === "CART" ? ({ ...none, state: "pending" } as const) : late;
+};
 
 const rank = (state: ForwardingState) => ForwardingState.options.indexOf(state);
 
@@ -34,14 +39,14 @@ const readForwardings = async (
   parent: Parent,
   attachments: readonly Attachment[],
 ): Promise<ReadonlyMap<string, ForwardingData>> => {
-  const none = withoutReceipt(parent);
-  if (!parent.forwardable) return new Map(attachments.map(({ id }) => [id, summary([{ id: parent.id, ...none }])]));
+  const initial = withoutReceipt(parent);
+  if (!parent.forwardable) return new Map(attachments.map(({ id }) => [id, summary([{ id: parent.id, ...initial }])]));
   const requests = parent.type === "order" ? await forwardableRequests(parent.id) : [parent.id];
   const under = async (id: string, attachment: Attachment): Promise<ByRequest> => {
     const receipt = await readItem(CarrierReceipt, keys.receipt(id, attachment.id));
     // What was changed after the checkout was not forwarded either.
     const isCurrent = receipt && (parent.state === "CART" || isUpToDate(receipt, attachment));
-    const { state, at, reason } = isCurrent ? receipt : none;
+    const { state, at, reason } = isCurrent ? receipt : initial;
     return { id, state, at, reason };
   };
   const ofAttachment = async (attachment: Attachment) =>

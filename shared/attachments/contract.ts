@@ -94,9 +94,10 @@ const schemas = [
   named("RequestForwarding", schema.ForwardingData.shape.requests.def.element, {
     id: "The id of the request.",
     state:
-      "`none`: not forwarded. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier or the malware scan. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
+      "`none`: not forwarded, because the request is of another type or because the attachment was added or changed after the checkout. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier or by the malware scan. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
     at: "When the state was reached, or null if nothing has been sent.",
-    reason: "What the carrier or the malware scan tells the customer about the refusal, or null.",
+    reason:
+      "For `refused`, the text of the carrier or of the malware scan for the customer. For `none`, that the attachment was added or changed after the checkout. Otherwise null.",
   }),
   { name: "ForwardingState", schema: schema.ForwardingState },
   named("UploadCreateData", schema.UploadFile, uploadFile),
@@ -184,7 +185,7 @@ const scope = {
 };
 
 const forwarded =
-  "At checkout, the attachments of each request of type `ADD_MESSAGING_NUMBERS` and of its order are forwarded to the upstream carrier.";
+  "Checkout sends the attachments of each `ADD_MESSAGING_NUMBERS` request, and of its order, to the carrier. **An attachment that is created after the checkout does not reach the carrier**, although the response is 201: `include=forwarding` returns the state `none` and the reason.";
 
 const unusableUpload = (detail: string) => [problemIn("path", "/upload_id", "constraint.reference", detail)];
 
@@ -230,7 +231,7 @@ const routesOf = (parent: ParentType) => {
     documented(rows.updateAttachmentRoutes[parent], {
       summary: `Update ${one}'s attachment`,
       description:
-        "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced.",
+        "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced. A change after the checkout does not reach the carrier.",
       body: { type, data: changes },
       response: document({ ...letter(), ...changes, updated_at: "2026-11-21T10:02:55.046Z" }),
       invalid: {
@@ -240,7 +241,8 @@ const routesOf = (parent: ParentType) => {
     }),
     documented(rows.deleteAttachmentRoutes[parent], {
       summary: `Delete ${one}'s attachment`,
-      description: "Permanently deletes the file and its metadata, and returns the deleted document.",
+      description:
+        "Permanently deletes the file and its metadata, and returns the deleted document. After the checkout, the carrier keeps what it has received.",
       response: document(letter()),
     }),
     documented(rows.createUploadRoutes[parent], {
@@ -260,7 +262,7 @@ const routesOf = (parent: ParentType) => {
     }),
     documented(rows.completeUploadRoutes[parent], {
       summary: `Complete a direct upload to ${one}`,
-      description: `Creates an attachment of a file that a direct upload has sent to storage. The attachment has the id of the upload. ${scope[parent]}\n\nA request that fails does not use the upload up.\n\n${forwarded}`,
+      description: `Creates an attachment from a file that a direct upload has sent to storage. The attachment has the id of the upload. ${scope[parent]}\n\nA failed request does not use up the upload.\n\n${forwarded}`,
       body: { type, data: { name: "Bills of 2026", file_hint: "DEFAULT" } },
       response: document(bills()),
       invalid: {

@@ -1,40 +1,70 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import type { Browser } from "playwright-core";
 import { fail } from "../../infra/local/command.ts";
-import { localServices } from "../support/processes/local-service.ts";
+import { form, pdf } from "../support/fixtures/attachments.ts";
+import { type LocalService, localServices } from "../support/processes/local-service.ts";
 import { setup } from "./install.ts";
 
-/** `npm run pictures`: takes the pictures of the API reference from the current service. */
+/** `npm run pictures`: takes the pictures of the README from a current service. */
 
 const help = `Usage: npm run pictures
 
-Takes the pictures of the API reference, light and dark, again: docs/images/reference-*.png. It needs Chromium, which
-CHROMIUM may name. The plots beside them come from npm run bench -- --plot.`;
+Takes the pictures of the README again: of the API reference, light and dark (docs/images/reference-*.png), and of a terminal
+that shows a refused letter (docs/images/refusal.png). It needs Chromium, which CHROMIUM may name. The plots beside them come
+from npm run bench -- --plot.`;
 
 const folder = join(import.meta.dirname, "../../docs/images");
+
+const pictureReference = async (browser: Browser, { url }: LocalService) => {
+  for (const colorScheme of ["light", "dark"] as const) {
+    const page = await browser.newPage({
+      viewport: { width: 1280, height: 800 },
+      colorScheme,
+      reducedMotion: "reduce",
+    });
+    const operation = "POST/api/v1/requests/{request_id}/attachments";
+    await page.goto(`${url}/docs/#tag/request-attachments/${operation}`);
+    await page.locator(`section[id$="${operation}"]`).getByRole("button", { name: "Test Request" }).waitFor();
+    // Scalar scrolls to the operation once what is above it has its height.
+    await page.waitForTimeout(2_000);
+    await page.screenshot({ path: join(folder, `reference-${colorScheme}.png`) });
+    await page.close();
+  }
+};
+
+const columns = 116;
+const style =
+  "margin:0;padding:20px 24px;background:#16242a;color:#e3ecee;font:14px/1.45 monospace;display:inline-block";
+const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+
+/** Lets the carrier refuse a letter, and shows the order as the operators' CLI prints it. */
+const pictureRefusal = async (browser: Browser, { call, attachments, environment, demo, admin }: LocalService) => {
+  await call("POST", attachments, form({ "data[name]": "Letter of authorization", "data[file_hint]": "LOA" }, pdf()));
+  const body = { code: "E42", reason: "The signature on page 2 is missing." };
+  const fault = { method: "PUT", path: "attachments", action: "status", status: 422, body };
+  await fetch(`${environment.CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
+  const { ORDER: order = "" } = demo;
+  await admin("order", "checkout", order, "--wait");
+  process.env.COLUMNS = String(columns);
+  const { stdout } = await admin("order", "show", order);
+  const [upToRefusal = ""] = stdout.split(/\n\nRequest \w+ .*\nNothing found/);
+  const page = await browser.newPage({ deviceScaleFactor: 2 });
+  const text = `$ npm run admin -- order show ${order}\n${upToRefusal}`;
+  await page.setContent(`<body style="margin:0"><pre style="${style};min-width:${columns}ch">${escaped(text)}</pre>`);
+  await page.locator("pre").screenshot({ path: join(folder, "refusal.png") });
+};
 
 const takePictures = async () => {
   if (parseArgs({ options: { help: { type: "boolean" } } }).values.help) return console.log(help);
   setup();
   const { chromiumPath, launchChromium } = await import("./chromium.ts");
-  if (!chromiumPath) throw new Error("The pictures of the API reference need Chromium: set CHROMIUM to its path.");
+  if (!chromiumPath) throw new Error("The pictures need Chromium: set CHROMIUM to its path.");
   const services = localServices();
-  const [demo, browser] = await Promise.all([services.start([]), launchChromium()]);
+  const [service, browser] = await Promise.all([services.start([]), launchChromium()]);
   try {
-    for (const colorScheme of ["light", "dark"] as const) {
-      const page = await browser.newPage({
-        viewport: { width: 1280, height: 800 },
-        colorScheme,
-        reducedMotion: "reduce",
-      });
-      const operation = "POST/api/v1/requests/{request_id}/attachments";
-      await page.goto(`${demo.url}/docs/#tag/request-attachments/${operation}`);
-      await page.locator(`section[id$="${operation}"]`).getByRole("button", { name: "Test Request" }).waitFor();
-      // Scalar scrolls to the operation once what is above it has its height.
-      await page.waitForTimeout(2_000);
-      await page.screenshot({ path: join(folder, `reference-${colorScheme}.png`) });
-      await page.close();
-    }
+    await pictureReference(browser, service);
+    await pictureRefusal(browser, service);
   } finally {
     await browser.close();
     await services.remove();

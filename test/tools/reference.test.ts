@@ -53,6 +53,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
     const { form, send } = await open("request-attachments", "POST/api/v1/requests/{request_id}/attachments");
     await send();
     await form.getByText("must be a file: a part with a filename").first().waitFor();
+    expect(await form.getByRole("button", { name: "Select File" }).count()).toBe(1);
     const chosen = page.waitForEvent("filechooser");
     await form.locator('[id="data[file]"]').getByRole("button", { name: "Select File" }).click();
     await (await chosen).setFiles({ name: "loa.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7") });
@@ -81,6 +82,10 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
       await page.getByText("A switch was created").first().waitFor();
       await page.setViewportSize({ width: 390, height: 844 });
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+      const narrow = await open("switches", "GET/api/v1/switches");
+      await narrow.send();
+      const { y = Number.NaN } = (await narrow.form.getByText("200 OK").boundingBox()) ?? {};
+      expect(y).toBeLessThan(844 * 0.6);
       await page.goto("about:blank");
       await page.goto(`${url}/docs/`);
       await page.getByRole("heading", { name: "Patchbay", exact: true }).waitFor();

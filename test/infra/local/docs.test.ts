@@ -23,6 +23,15 @@ describe("the local gateway", () => {
     expect([status, headers.location]).toEqual([302, "/docs/"]);
   });
 
+  it.each([
+    ["a browser's request for /", "GET", "text/html,application/xhtml+xml,*/*;q=0.8", 302],
+    ["any other GET /", "GET", "*/*", 404],
+    ["a form that a browser posts to /", "POST", "text/html", 404],
+  ])("responds to %s: %s with Accept: %s returns %i", async (_, method, accept, expected) => {
+    const { status, headers } = await sendPlain(url, { path: "/", method, headers: { accept } });
+    expect([status, headers.location]).toEqual([expected, expected === 302 ? "/docs/" : undefined]);
+  });
+
   it.each(["/docs/", "/docs/openapi.json", "/docs/scalar.js"])(
     "serves %s with a strict policy, stored in no cache",
     async (path) => {

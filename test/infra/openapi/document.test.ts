@@ -147,6 +147,15 @@ describe("openapi.json, as generators read it", () => {
     expect(unusable.map(({ at }) => at)).toEqual([]);
   });
 
+  it("has no default, which openapi-typescript takes for a required property, no escaped slash, which openapi-zod-client escapes again, and a short name for the server", () => {
+    const all = schemasBelow(schemas, "");
+    expect(all.filter(({ schema }) => schema.default !== undefined).map(({ at }) => at)).toEqual([]);
+    const patterns = schemasBelow(openapi(), "").flatMap(({ schema: { pattern } }) => pattern ?? []);
+    expect(patterns.length).toBeGreaterThan(10);
+    expect(patterns.filter((pattern) => /(^|[^\\])(\\\\)*\\\//.test(String(pattern)))).toEqual([]);
+    expect(openapi().servers).toEqual([expect.objectContaining({ description: "Local or deployed" })]);
+  });
+
   it("describes exactly the values of `include` that the service accepts", () => {
     const texts = ["file", "forwarding", "account", "file,forwarding", "forwarding,file", "account,account"];
     for (const route of routes) {
@@ -254,6 +263,15 @@ describe("openapi.json, as generators read it", () => {
 });
 
 describe("the errors of openapi.json", () => {
+  it("are one response for each status, shared by the operations, but for 422", () => {
+    const references = new Map<string, Set<string>>();
+    for (const { responses } of operations)
+      for (const [status, response] of Object.entries(responses).filter(([status]) => status >= "400"))
+        references.set(status, (references.get(status) ?? new Set()).add("$ref" in response ? response.$ref : "own"));
+    expect([...references].filter(([, { size }]) => size > 1)).toEqual([]);
+    expect([...references].filter(([, names]) => names.has("own")).map(([status]) => status)).toEqual(["422"]);
+  });
+
   it("are those of the catalogue, each under its own status", () => {
     const statusOf = new Map(errorCodes.map(({ code, status }) => [code, status]));
     const seen = new Set<string>();

@@ -24,7 +24,7 @@ const forwardingOf = async ({ key }: TestOrder, path: string, id: string) => {
 const document = (data: unknown) => ({ associations: { forwarding: { type: "forwarding", data } } });
 
 describe("the forwarding of a request's attachment", () => {
-  it("is pending in the cart, forwarded after the checkout, and none for what is added or changed later", async () => {
+  it("is pending in the cart, forwarded after the checkout, and none with a reason for what is added or changed later", async () => {
     const order = await newOrder(addMessagingNumbers);
     const [id = ""] = order.requests;
     const attachment = await order.attach(0);
@@ -35,7 +35,8 @@ describe("the forwarding of a request's attachment", () => {
     const forwarded = { state: "forwarded", requests: [{ id, state: "forwarded", at, reason: null }] };
     expect(await forwardingOf(order, path, attachment)).toMatchObject(document(forwarded));
     const late = await order.attach(0, "Too late");
-    const none = { state: "none", requests: [{ id, state: "none", at: null, reason: null }] };
+    const reason = "It was added or changed after the checkout.";
+    const none = { state: "none", requests: [{ id, state: "none", at: null, reason }] };
     expect(await forwardingOf(order, path, late)).toMatchObject(document(none));
     const { body } = await call("GET", `${path}?include=forwarding`, { key: order.key });
     expect(body).toMatchObject({ data: { items: [document(forwarded), document(none)] } });
