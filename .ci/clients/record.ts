@@ -1,0 +1,108 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { parseArgs } from "node:util";
+
+/**
+ * Runs drivers, given as shell commands, against a proxy that records what each client writes. Makes a table of that and of what
+ * the service stores, and compares it with README.md, or writes it there with --write. A driver gets the cases in the file $CASES:
+ * for each, a file's name and a text, which end with a NUL. It posts case 0 of axios 1.0 to $TO/axios/1.0/0.
+ */
+const { values, positionals: drivers } = parseArgs({ options: { write: { type: "boolean" } }, allowPositionals: true });
+const { URL: service, KEY, REQUEST, CASES = "" } = process.env;
+const readme = new URL("README.md", import.meta.url);
+/** Whatever version the machine has. */
+const unpinned = ["curl", "Go"];
+
+const text = 'Größe 委任状 📄 "50 %" a\\b\nzweite Zeile';
+const names = ["loa.pdf", "Größe.pdf", "委任状.pdf", "📄.pdf", 'a"b.pdf', "a\\b.pdf", "100%.pdf", "a\nb.pdf"];
+const long = [255, 256].map((length) => `${"ö".repeat(length - 4)}.pdf`);
+const cases = [...names, ...long].map((name) => ({ name, text: "" })).concat({ name: "loa.pdf", text });
+const shown = (written: string) =>
+  `\`${written.replaceAll(/\r?\n/g, "⏎").replace(/((?:ö|\?|%C3%B6){9}).*(?=\.)/, "$1…")}\``;
+const titles = ["client", "version", ...names.map(shown), "255 × ö", "256 × ö", "text"];
+
+type Part = { readonly headers: string; readonly content: string };
+
+/** The part of a form that has the given name. */
+const partOf = (body: string, boundary: string, name: string): Part => {
+  const parts = body.split(`--${boundary}`).map((part) => /^\r\n([^]*?)\r\n\r\n([^]*)\r\n$/.exec(part) ?? []);
+  const [, headers = "", content = ""] = parts.find((found) => found[1]?.includes(`"${name}"`)) ?? [];
+  return { headers, content };
+};
+
+const failures: string[] = [];
+
+/** Folders and line breaks are not stored. */
+const base = (name: string) => name.replaceAll(/.*\\|\n/g, "");
+
+/** `=` if the name is written as it is, else what is written; then what is stored, if that is not the name. */
+const nameCell = (name: string, { headers }: Part, stored: string | undefined) => {
+  const [, written = ""] = /filename=([^]*?)(?:\r\n[\w-]+:|$)/i.exec(headers) ?? [];
+  const [, plain = ""] = /^"([^]*)"$/.exec(written) ?? [];
+  if (stored !== undefined && stored !== base(name) && stored !== base(plain))
+    failures.push(`${shown(stored)} is stored for ${shown(written)}`);
+  const outcome = stored === undefined ? "422" : stored === base(name) ? "" : "as written";
+  if (long.includes(name)) return outcome || "=";
+  return [plain === name ? "=" : shown(written), outcome].filter(Boolean).join(" → ");
+};
+
+/** The same for a text. A line break in a form is a CRLF, which many clients write for an LF. */
+const textCell = ({ headers, content }: Part, stored: string | undefined) => {
+  const [, charset = "utf-8"] = /charset="?([\w-]+)/i.exec(headers) ?? [];
+  if (stored !== undefined && stored.replace("\r\n", "\n") !== text) failures.push(`${shown(stored)} is stored as text`);
+  const written = charset.toLowerCase() !== "utf-8" ? charset : content.includes("\r\n") ? "CRLF" : "=";
+  return `${written}${stored === undefined ? " → 422" : ""}`;
+};
+
+const rows = new Map<string, string[]>();
+
+/** Forwards a form, and records it. Returns what the client is to get. */
+const record = async (path: string, contentType: string, body: Buffer): Promise<readonly [number, string]> => {
+  const response = await fetch(`${service}/api/v1/requests/${REQUEST}/attachments`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${KEY}`, "Content-Type": contentType },
+    body: Uint8Array.from(body),
+  });
+  const answer = await response.text();
+  const [client = "", version = "", index = ""] = path.slice(1).split("/").map(decodeURIComponent);
+  const { name = "", text: notes = "" } = cases[Number(index)] ?? {};
+  const [, boundary = ""] = /boundary="?([^";]+)/.exec(contentType) ?? [];
+  const part = (name: string) => partOf(body.toString(), boundary, name);
+  const { data } = JSON.parse(answer);
+  const cells = rows.get(client) ?? [client, version, ...cases.map(() => "not sent")];
+  cells[Number(index) + 2] = notes ? textCell(part("data[notes]"), data?.notes) : nameCell(name, part("data[file]"), data?.filename);
+  rows.set(client, cells);
+  if (!data) console.log(`${client} ${version}, ${shown(notes || name)}: ${answer}`);
+  if (!data && response.status !== 422) failures.push(`${response.status} for ${path}`);
+  return [response.status, answer];
+};
+
+const proxy = createServer(async (request, response) => {
+  const [status, answer] = await record(request.url ?? "", request.headers["content-type"] ?? "", await buffer(request));
+  response.writeHead(status, { "Content-Type": "application/json" }).end(answer);
+}).listen(0, "127.0.0.1");
+await once(proxy, "listening");
+const { port } = proxy.address() as AddressInfo;
+writeFileSync(CASES, cases.map(({ name, text }) => `${name}\0${text}\0`).join(""));
+for (const driver of drivers) {
+  const env = { ...process.env, TO: `http://127.0.0.1:${port}` };
+  const [status] = await once(spawn(driver, { shell: "bash", stdio: "inherit", env }), "exit");
+  if (status !== 0) failures.push(`${driver} has failed`);
+}
+proxy.close();
+
+const rowOf = (cells: readonly string[]) => `| ${cells.map((one) => one.replaceAll("|", "\\|")).join(" | ")} |`;
+const table = [titles, titles.map(() => "---"), ...rows.values()].map(rowOf);
+const page = readFileSync(readme, "utf8");
+if (values.write) writeFileSync(readme, page.replace(/(^\|.*\n)+/m, `${table.join("\n")}\n`));
+const comparable = (line: string) => line.replace(new RegExp(`^(\\| (?:${unpinned.join("|")}) \\|)[^|]*`), "$1");
+const documented = page.split("\n").map(comparable);
+for (const line of values.write ? [] : table.map(comparable))
+  if (!documented.includes(line)) failures.push(`README.md does not have this row:\n${line}`);
+for (const failure of failures) console.log(failure);
+console.log(`${rows.size} clients, ${failures.length} failures`);
+process.exitCode = failures.length > 0 ? 1 : 0;
