@@ -37,7 +37,8 @@ const clients = {
     const file = { buffer: content, filename: name, content_type: "application/pdf" };
     return needle("post", url, { ...Object.fromEntries(fields), "data[file]": file }, { multipart: true });
   },
-  "node-fetch": (url, fields, name) => nodeFetch.default(url, { method: "POST", body: webForm(fields, name, nodeFetch) }),
+  "node-fetch": (url, fields, name) =>
+    nodeFetch.default(url, { method: "POST", body: webForm(fields, name, nodeFetch) }),
   superagent: (url, fields, name) =>
     superagent.post(url).field(Object.fromEntries(fields)).attach("data[file]", content, name),
   undici: (url, fields, name) =>
@@ -49,6 +50,8 @@ for (const [client, upload] of Object.entries(clients)) {
   const { version } = require(`./node_modules/${client}/package.json`);
   for (let at = 0; at + 1 < values.length; at += 2) {
     const fields = [["data[name]", "LOA"], ...(values[at + 1] ? [["data[notes]", values[at + 1]]] : [])];
-    await upload(`${TO}/${client}/${version}/${at / 2}`, fields, values[at]).catch(({ message }) => console.log(client, message));
+    await upload(`${TO}/${client}/${version}/${at / 2}`, fields, values[at]).catch(({ message }) =>
+      console.log(client, message),
+    );
   }
 }

@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { parseArgs } from "node:util";
+import { listen } from "../../infra/local/listen.ts";
 
 /**
  * Runs drivers, given as shell commands, against a proxy that records what each client writes. Makes a table of that and of what
@@ -29,7 +29,7 @@ type Part = { readonly headers: string; readonly content: string };
 
 /** The part of a form that has the given name. */
 const partOf = (body: string, boundary: string, name: string): Part => {
-  const parts = body.split(`--${boundary}`).map((part) => /^\r\n([^]*?)\r\n\r\n([^]*)\r\n$/.exec(part) ?? []);
+  const parts = body.split(`--${boundary}`).map((part) => /^\r\n(.*?)\r\n\r\n(.*)\r\n$/s.exec(part) ?? []);
   const [, headers = "", content = ""] = parts.find((found) => found[1]?.includes(`"${name}"`)) ?? [];
   return { headers, content };
 };
@@ -41,8 +41,8 @@ const base = (name: string) => name.replaceAll(/.*\\|\n/g, "");
 
 /** `=` if the name is written as it is, else what is written; then what is stored, if that is not the name. */
 const nameCell = (name: string, { headers }: Part, stored: string | undefined) => {
-  const [, written = ""] = /filename=([^]*?)(?:\r\n[\w-]+:|$)/i.exec(headers) ?? [];
-  const [, plain = ""] = /^"([^]*)"$/.exec(written) ?? [];
+  const [, written = ""] = /filename=(.*?)(?:\r\n[\w-]+:|$)/is.exec(headers) ?? [];
+  const [, plain = ""] = /^"(.*)"$/s.exec(written) ?? [];
   if (stored !== undefined && stored !== base(name) && stored !== base(plain))
     failures.push(`${shown(stored)} is stored for ${shown(written)}`);
   const outcome = stored === undefined ? "422" : stored === base(name) ? "" : "as written";
@@ -53,43 +53,46 @@ const nameCell = (name: string, { headers }: Part, stored: string | undefined) =
 /** The same for a text. A line break in a form is a CRLF, which many clients write for an LF. */
 const textCell = ({ headers, content }: Part, stored: string | undefined) => {
   const [, charset = "utf-8"] = /charset="?([\w-]+)/i.exec(headers) ?? [];
-  if (stored !== undefined && stored.replace("\r\n", "\n") !== text) failures.push(`${shown(stored)} is stored as text`);
+  if (stored !== undefined && stored.replace("\r\n", "\n") !== text)
+    failures.push(`${shown(stored)} is stored as text`);
   const written = charset.toLowerCase() !== "utf-8" ? charset : content.includes("\r\n") ? "CRLF" : "=";
   return `${written}${stored === undefined ? " → 422" : ""}`;
 };
 
 const rows = new Map<string, string[]>();
 
-/** Forwards a form, and records it. Returns what the client is to get. */
+/** Forwards a form, and records it. Returns the status and body of the response. */
 const record = async (path: string, contentType: string, body: Buffer): Promise<readonly [number, string]> => {
   const response = await fetch(`${service}/api/v1/requests/${REQUEST}/attachments`, {
     method: "POST",
     headers: { Authorization: `Bearer ${KEY}`, "Content-Type": contentType },
     body: Uint8Array.from(body),
   });
-  const answer = await response.text();
+  const json = await response.text();
   const [client = "", version = "", index = ""] = path.slice(1).split("/").map(decodeURIComponent);
   const { name = "", text: notes = "" } = cases[Number(index)] ?? {};
   const [, boundary = ""] = /boundary="?([^";]+)/.exec(contentType) ?? [];
   const part = (name: string) => partOf(body.toString(), boundary, name);
-  const { data } = JSON.parse(answer);
+  const { data, errors = [] } = JSON.parse(json);
   const cells = rows.get(client) ?? [client, version, ...cases.map(() => "not sent")];
-  cells[Number(index) + 2] = notes ? textCell(part("data[notes]"), data?.notes) : nameCell(name, part("data[file]"), data?.filename);
+  cells[Number(index) + 2] = notes
+    ? textCell(part("data[notes]"), data?.notes)
+    : nameCell(name, part("data[file]"), data?.filename);
   rows.set(client, cells);
-  if (!data) console.log(`${client} ${version}, ${shown(notes || name)}: ${answer}`);
-  if (!data && response.status !== 422) failures.push(`${response.status} for ${path}`);
-  return [response.status, answer];
+  for (const { detail } of errors) console.log(`${client}, ${shown(notes || name)}: ${response.status} ${detail}`);
+  if (!data && response.status !== 422) failures.push(`${path}: ${json}`);
+  return [response.status, json];
 };
 
 const proxy = createServer(async (request, response) => {
-  const [status, answer] = await record(request.url ?? "", request.headers["content-type"] ?? "", await buffer(request));
-  response.writeHead(status, { "Content-Type": "application/json" }).end(answer);
-}).listen(0, "127.0.0.1");
-await once(proxy, "listening");
-const { port } = proxy.address() as AddressInfo;
+  const { url = "", headers } = request;
+  const [status, json] = await record(url, headers["content-type"] ?? "", await buffer(request));
+  response.writeHead(status, { "Content-Type": "application/json" }).end(json);
+});
+const { url: proxyUrl } = await listen(proxy, 0);
 writeFileSync(CASES, cases.map(({ name, text }) => `${name}\0${text}\0`).join(""));
 for (const driver of drivers) {
-  const env = { ...process.env, TO: `http://127.0.0.1:${port}` };
+  const env = { ...process.env, TO: proxyUrl };
   const [status] = await once(spawn(driver, { shell: "bash", stdio: "inherit", env }), "exit");
   if (status !== 0) failures.push(`${driver} has failed`);
 }
