@@ -84,11 +84,11 @@ public class Clients {
     var latin1 = org.apache.http.entity.ContentType.DEFAULT_TEXT;
     each("OkHttp", OkHttp.class, Clients::okhttp);
     each("Apache HttpClient 4", mode.getClass(), apache4(null, latin1));
-    each("Apache HttpClient 4, RFC6532", mode.getClass(), apache4(mode, latin1.withCharset(UTF_8)));
+    each("Apache HttpClient 4 RFC6532", mode.getClass(), apache4(mode, latin1.withCharset(UTF_8)));
     each("Apache HttpClient 5", MultipartEntityBuilder.class, (url, name, text) -> apache5(MultipartEntityBuilder.create(), url, name, text));
-    each("Apache HttpClient 5, LEGACY", MultipartEntityBuilder.class, (url, name, text) ->
+    each("Apache HttpClient 5 LEGACY", MultipartEntityBuilder.class, (url, name, text) ->
         apache5(MultipartEntityBuilder.create().setMode(HttpMultipartMode.LEGACY).setCharset(UTF_8), url, name, text));
-    each("java.net.http, Methanol", MultipartBodyPublisher.class, Clients::methanol);
+    each("java.net.http with Methanol", MultipartBodyPublisher.class, Clients::methanol);
     System.exit(0);
   }
 }

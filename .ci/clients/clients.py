@@ -40,7 +40,7 @@ clients = {
     "requests": (with_requests, requests),
     "httpx": (with_httpx, httpx),
     "aiohttp": (with_aiohttp, aiohttp),
-    "aiohttp, quote_fields=False": (partial(with_aiohttp, quote_fields=False), aiohttp),
+    "aiohttp quote_fields=False": (partial(with_aiohttp, quote_fields=False), aiohttp),
 }
 values = Path(environ["CASES"]).read_bytes().decode().split("\0")
 for client, (upload, module) in clients.items():
