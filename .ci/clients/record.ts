@@ -45,9 +45,9 @@ const nameCell = (name: string, { headers }: Part, stored: string | undefined) =
   const [, plain = ""] = /^"(.*)"$/s.exec(written) ?? [];
   if (stored !== undefined && stored !== base(name) && stored !== base(plain))
     failures.push(`${shown(stored)} is stored for ${shown(written)}`);
-  const outcome = stored === undefined ? "422" : stored === base(name) ? "" : "as written";
+  const outcome = stored === undefined ? "422" : stored === base(name) ? "" : "≠";
   if (long.includes(name)) return outcome || "=";
-  return [plain === name ? "=" : shown(written), outcome].filter(Boolean).join(" → ");
+  return [plain === name ? "=" : shown(written), outcome].filter(Boolean).join(" ");
 };
 
 /** The same for a text. A line break in a form is a CRLF, which many clients write for an LF. */
@@ -56,7 +56,7 @@ const textCell = ({ headers, content }: Part, stored: string | undefined) => {
   if (stored !== undefined && stored.replace("\r\n", "\n") !== text)
     failures.push(`${shown(stored)} is stored as text`);
   const written = charset.toLowerCase() !== "utf-8" ? charset : content.includes("\r\n") ? "CRLF" : "=";
-  return `${written}${stored === undefined ? " → 422" : ""}`;
+  return `${written}${stored === undefined ? " 422" : ""}`;
 };
 
 const rows = new Map<string, string[]>();
