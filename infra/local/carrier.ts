@@ -29,6 +29,7 @@ function isPattern(text: unknown): boolean {
 
 export type CarrierOptions = {
   readonly port?: number;
+  readonly host?: string;
   readonly token?: string;
   /** The folder that stores the carts. Without it, they are in memory. */
   readonly folder?: string | undefined;
@@ -36,7 +37,7 @@ export type CarrierOptions = {
 };
 
 /** A stand-in for the upstream carrier, which also returns what it has received. shared/checkout/README.md has the protocol. */
-export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierOptions = {}) => {
+export const startCarrier = async ({ port = 0, host, token, folder, onCall }: CarrierOptions = {}) => {
   const carts = cartStore(folder);
   let faults: InjectedFault[] = [];
 
@@ -76,7 +77,7 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
     const handled = serve({ cart: carts.find(orderId), served }, incoming, outgoing, path, fault);
     // A carrier that cannot store its cart is away. A 400 would be its refusal.
     await handled.catch(() => outgoing.destroy());
-  }, port);
+  }, port, host);
 };
 
 const serve = async (
