@@ -122,7 +122,7 @@ export const settingDescriptions = {
 } as const satisfies Record<Exclude<keyof z.infer<typeof Stage>, "restoredTableStream">, string>;
 
 const Choice = z.strictObject({
-  stage: z._default(z.string(), ""),
+  stage: z._default(z.string(), "sandbox"),
   name: z.optional(matching(/^[A-Za-z][A-Za-z0-9-]{0,30}$/)),
 });
 
@@ -143,8 +143,8 @@ const longestVaultName = 41;
 const folder = join(import.meta.dirname, "stages");
 
 /**
- * Reads the stage that the context chooses. A deployment to an emulator, whose address is in `emulator`, lacks what emulators do
- * not support. Throws an error of one line if a setting or an option of `-c` is missing, invalid or unknown.
+ * Reads the stage that the context chooses: the sandbox, unless it names another. A deployment to an emulator, whose address is in
+ * `emulator`, lacks what emulators do not support. Throws an error of one line if a setting or an option of `-c` is invalid or unknown.
  */
 export const readSettings = (context: Readonly<Record<string, unknown>>, emulator: string | undefined) => {
   // The names of CDK's own context are not plain words: they have colons or hyphens.
@@ -154,8 +154,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
   const file = stages.includes(stage) ? join(folder, `${stage}.json`) : stage;
   if (!existsSync(file)) {
     const choices = stages.map((each) => `-c stage=${each}`).join(", ");
-    const unknown = stage ? `There is no stage ${stage}. ` : "";
-    throw new Error(`${unknown}Choose ${choices} or -c stage=<path of a JSON file>.`);
+    throw new Error(`There is no stage ${stage}. Choose ${choices} or -c stage=<path of a JSON file>.`);
   }
   const values = parse(Stage, readStage(file), file);
   const stageName = basename(file, ".json");
