@@ -46,8 +46,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
   if (settings.malwareScan) createMalwareScan(stack, deployment, operations?.topic);
   if (operations && settings.backupRegion) createBackups(stack, deployment, operations.topic, settings.backupRegion);
-  if (operations && canaries.length > 0)
-    createRollout(stack, { waves: canaries, last: sweep }, operations.alarmNamed);
+  if (operations && canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, operations.alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
   for (const [name, value] of Object.entries(tags)) Tags.of(stack).add(name, value);
   if (settings.retainData) warn(stack, settings);

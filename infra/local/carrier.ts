@@ -58,7 +58,7 @@ export const startCarrier = async ({ port = 0, host, token, folder, onCall }: Ca
     return { status: 201, body: fault.data };
   };
 
-  return serveLocally(async (incoming, outgoing) => {
+  const listener = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const path = incoming.url?.split("?")[0] ?? "/";
     if (path === "/faults") return send(outgoing, await control(incoming));
     const orderId = /^\/carts\/([^/]+)(\/.+)?$/.exec(path)?.[1];
@@ -77,7 +77,8 @@ export const startCarrier = async ({ port = 0, host, token, folder, onCall }: Ca
     const handled = serve({ cart: carts.find(orderId), served }, incoming, outgoing, path, fault);
     // A carrier that cannot store its cart is away. A 400 would be its refusal.
     await handled.catch(() => outgoing.destroy());
-  }, port, host);
+  };
+  return serveLocally(listener, port, host);
 };
 
 const serve = async (

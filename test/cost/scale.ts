@@ -5,7 +5,9 @@ import { checkoutCost, month, secondsOf } from "./month.ts";
 /** How much each quota of AWS takes, for the table in docs/limits.md. */
 
 export const scaleHead =
-  "quota, a second | default | 1 | 10 | 50 | 500 checkouts | 100 | 1,000 | 10,000 requests | beyond it, raise".split(" | ");
+  "quota, a second | default | 1 | 10 | 50 | 500 checkouts | 100 | 1,000 | 10,000 requests | beyond it, raise".split(
+    " | ",
+  );
 
 const rates = { checkouts: [1, 10, 50, 500], requests: [100, 1_000, 10_000] };
 

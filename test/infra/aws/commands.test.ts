@@ -50,7 +50,10 @@ it("a command for an emulator prints help, and says how to start one where nothi
   expect((await destroy(["--help"])).stdout).toContain("Usage: npm run");
   const env = { AWS_ENDPOINT_URL: "http://127.0.0.1:1/" };
   expect(await runNode(["infra/aws/run.ts", "deploy:local"], { env })).toEqual(
-    failure(1, /^Nothing responds at http:..127.0.0.1:1\. .+\n {2}docker compose up -d --wait && npm run deploy:local\n.+\n$/),
+    failure(
+      1,
+      /^Nothing responds at http:..127.0.0.1:1\. .+\n {2}docker compose up -d --wait && npm run deploy:local\n.+\n$/,
+    ),
   );
 });
 

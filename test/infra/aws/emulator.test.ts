@@ -1,9 +1,10 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { App } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { parse } from "yaml";
 import { functionNames } from "../../../infra/aws/bundle.ts";
 import { useEmulator } from "../../../infra/aws/emulator.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
@@ -61,4 +62,11 @@ it("functions call S3 by an emulator's name, so that callers reach signed URLs; 
   const named = "http://localhost.localstack.cloud:4566";
   expect(s3EndpointsOn(named)).toEqual(new Set([named]));
   expect(s3EndpointsOn("http://127.0.0.1:4566")).toEqual(new Set([undefined]));
+});
+
+it("compose.yaml starts the last LocalStack without an account, for this machine only, with the carrier's name in containers", () => {
+  const { localstack } = parse(readFileSync("compose.yaml", "utf8")).services;
+  expect(localstack).toMatchObject({ image: "localstack/localstack:4.14.0", ports: ["127.0.0.1:4566:4566"] });
+  const { hostname } = new URL(readSettings({ stage: "localstack" }, undefined).carrierUrl ?? "");
+  expect(localstack.environment.LAMBDA_DOCKER_FLAGS).toBe(`--add-host=${hostname}:host-gateway`);
 });
