@@ -9,7 +9,7 @@ import process from "node:process";
 
 if (Number.parseInt(process.versions.node, 10) < 24) {
   console.error(
-    `Patchbay needs Node 24 or newer, and this is Node ${process.versions.node}. Run npm ci --include=optional, which installs it on Linux and macOS (x64, arm64) and on Windows (x64); elsewhere, install it yourself.`,
+    `Patchbay needs Node 24 or newer, and this is Node ${process.versions.node}. Run npm ci --include=optional, which installs it for npm and npx on Linux and macOS (x64, arm64) and on Windows (x64); elsewhere, install it yourself.`,
   );
   process.exit(1);
 }

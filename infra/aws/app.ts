@@ -14,7 +14,7 @@ const bundles = join(import.meta.dirname, "../../.patchbay/bundles");
 const app = new App();
 
 const prepare = async () => {
-  requireSeparator("deploy", ["call", "context", "profile"]);
+  for (const script of ["deploy", "synth"]) requireSeparator(script, ["call", "context", "profile"]);
   const settings = readSettings(app.node.getAllContext(), process.env.AWS_ENDPOINT_URL);
   await bundle(functionNames, bundles);
   return settings;

@@ -27,14 +27,39 @@ export const emulatorVariables = (endpoint: string) => ({
   AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY ?? "test",
 });
 
-/** Directs this process to an emulator. Throws at once if nothing responds there: CDK would try for most of a minute. */
-export const useEmulator = async (url: string): Promise<string> => {
-  const endpoint = url.replace(/\/$/, "");
-  await fetch(endpoint).catch((error: unknown) => {
-    throw new Error(`Nothing responds at ${endpoint}: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.`, {
-      cause: error,
-    });
+const thisMachine = /^http:\/\/(127\.0\.0\.1|localhost)(?=:|$)/;
+
+/**
+ * LocalStack's name in the containers of its functions and, by public DNS, on this machine: a signed URL with it works in both.
+ * https://docs.localstack.cloud/aws/capabilities/networking/accessing-endpoint-url/
+ */
+const nameOfLocalStack = "http://localhost.localstack.cloud";
+
+/** The address that functions sign URLs of files for. Undefined if they use the emulator's address as they know it. */
+export const signedEndpoint = (emulator: string | undefined): string | undefined =>
+  emulator && !thisMachine.test(emulator) ? emulator : undefined;
+
+const responds = (url: string): Promise<boolean> =>
+  fetch(url, { signal: AbortSignal.timeout(5_000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+/**
+ * Directs this process to an emulator. Throws at once if nothing responds there: CDK would try for most of a minute. `stage` is the
+ * stage whose carrier the functions of that emulator reach.
+ */
+export const useEmulator = async (url = "http://127.0.0.1:4566") => {
+  const given = url.replace(/\/$/, "");
+  await fetch(given).catch((cause: unknown) => {
+    const advice = `With Docker, start LocalStack:
+  docker compose up -d --wait && npm run deploy:local
+Without Docker, start MiniStack: see "Emulators" in infra/README.md.`;
+    throw new Error(`Nothing responds at ${given}. ${advice}`, { cause });
   });
+  const stage = (await responds(`${given}/_ministack/health`)) ? "ministack" : "localstack";
+  const named = given.replace(thisMachine, nameOfLocalStack);
+  const endpoint = stage === "localstack" && (await responds(`${named}/_localstack/health`)) ? named : given;
   Object.assign(process.env, emulatorVariables(endpoint));
-  return endpoint;
+  return { endpoint, stage };
 };

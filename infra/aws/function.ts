@@ -7,6 +7,7 @@ import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { entryPointOf } from "../entry-points.ts";
 import { acknowledge } from "./acknowledge.ts";
+import { signedEndpoint } from "./emulator.ts";
 import { allow, type Grants, ownService, statementsFor } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
@@ -57,6 +58,7 @@ export const createFunction = (
   const isStopped = settings.throttleRate === 0 && !options.runsInMaintenance;
   const concurrency = isStopped ? 0 : (options.concurrency ?? undefined);
   const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
+  const s3 = grants.files.length > 0 ? signedEndpoint(settings.emulator) : undefined;
   const { file, handler } = entryPointOf(name);
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, settings.logs);
@@ -99,6 +101,7 @@ export const createFunction = (
       LOG_LEVEL: settings.logLevel,
       STACK_NAME: settings.stackName,
       ...(grants.files.length > 0 && { BUCKET_NAME: storage.bucket.bucketName }),
+      ...(s3 && { AWS_ENDPOINT_URL_S3: s3 }),
       ...(isOperator && { OPERATOR: role.roleArn }),
       ...environment,
     },

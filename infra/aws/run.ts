@@ -3,26 +3,16 @@ import { cdk, readArguments } from "./cdk.ts";
 import { describeStack } from "./deployed-stack.ts";
 import { forgetEndpoint, recordEndpoint, useEmulator } from "./emulator.ts";
 
-/** `npm run deploy`, `synth`, `deploy:local` and `destroy`: cdk, whose own usage says nothing of stages and emulators. */
+/** `npm run deploy:local` and `destroy`. */
 
 const usages: Readonly<Record<string, string>> = {
-  deploy: `Usage: npm run deploy -- -c stage=<stage> [-c name=<name>] [options of cdk deploy]
-
-Deploys a stage to AWS, with AWS_REGION and AWS_PROFILE, and prints the stack's outputs.
-
-  -c stage=<stage>  a stage in infra/aws/stages, or the path of a JSON file
-  -c name=<name>    a stack of its own: Patchbay-<stage>-<name>`,
-  synth: `Usage: npm run synth -- [-c stage=<stage>] [options of cdk synth]
-
-Writes the template of a stage, and the checkout's workflow, to cdk.out. Deploys nothing.
-
-  -c stage=<stage>  a stage in infra/aws/stages, or the path of a JSON file (default: sandbox)`,
   "deploy:local": `Usage: npm run deploy:local -- [-c stage=<stage>] [-c name=<name>] [options of cdk deploy]
 
-Deploys to a LocalStack-compatible emulator (LocalStack or MiniStack) at AWS_ENDPOINT_URL, by default
-http://127.0.0.1:4566. Stores the endpoint in .patchbay, where npm run admin -- --stack finds it.
+Deploys to the emulator at AWS_ENDPOINT_URL, by default http://127.0.0.1:4566. Stores the endpoint in .patchbay, where
+npm run admin -- --stack finds it.
 
-  -c stage=<stage>      a stage in infra/aws/stages, or the path of a JSON file (default: local)
+  -c stage=<stage>      a stage in infra/aws/stages, or the path of a JSON file (default: localstack or ministack, whichever
+                        responds). Their carrier is on port 4567: npm run carrier starts a simulated one
   -c name=<name>        a stack of its own: Patchbay-<stage>-<name>
   --outputs-file <file> write the stack's outputs as JSON`,
   destroy: `Usage: npm run destroy -- [-c stage=<stage>] [-c name=<name>] [--force] [options of cdk destroy]
@@ -44,17 +34,20 @@ const stackNameOf = async (stage: string, endpoint: string | undefined) => {
 
 const deployLocal = async () => {
   requireSeparator("deploy:local", ["call", "context"]);
-  const endpoint = await useEmulator(process.env.AWS_ENDPOINT_URL ?? "http://127.0.0.1:4566");
-  const stackName = await stackNameOf("local", endpoint);
+  const { endpoint, stage } = await useEmulator(process.env.AWS_ENDPOINT_URL);
+  const stackName = await stackNameOf(stage, endpoint);
   // Outside a project, cdk needs no app to bootstrap an account that is named. Emulators have this one.
   cdk(["bootstrap", `aws://000000000000/${process.env.AWS_REGION}`], import.meta.dirname);
-  cdk(["deploy", "-c", "stage=local", "--method=direct", "--require-approval=never", ...args]);
+  cdk(["deploy", "-c", `stage=${stage}`, "--method=direct", "--require-approval=never", ...args]);
   recordEndpoint(stackName, endpoint);
   const url = (await describeStack(stackName))?.outputs.BaseUrl;
   const chosen = Object.entries(given.context).map(([name, value]) => ` -c ${name}=${value}`);
+  // Functions in containers cannot reach what listens on 127.0.0.1 only.
+  const host = stage === "localstack" ? " -- --host 0.0.0.0" : "";
   console.log(`
 ${stackName} is deployed to ${endpoint}. Next:
   npm run admin -- --stack ${stackName} doctor
+  npm run carrier${host}   # for checkouts, in another terminal
   npm run test:e2e -- --stack ${stackName} --base-url ${url}
   AWS_ENDPOINT_URL=${endpoint} npm run destroy${chosen.length > 0 ? ` --${chosen.join("")}` : ""}   # deletes the stack`);
   const problem = await tryRequest(`${url}/api/v1/switches`).catch(String);
@@ -74,8 +67,7 @@ const tryRequest = async (url: string) => {
 const destroy = async () => {
   requireSeparator("destroy", ["call", "context", "profile", "force"]);
   const url = process.env.AWS_ENDPOINT_URL;
-  const endpoint = url ? await useEmulator(url) : undefined;
-  const stage = endpoint ? "local" : "sandbox";
+  const { endpoint, stage } = url ? await useEmulator(url) : { stage: "sandbox" };
   const stackName = await stackNameOf(stage, endpoint);
   if (typeof given.profile === "string") process.env.AWS_PROFILE = given.profile;
   const stack = await describeStack(stackName).catch((cause: unknown) => {
@@ -91,6 +83,4 @@ const destroy = async () => {
 };
 
 if (given.help) console.log(usages[script]);
-else if (script === "deploy:local") await deployLocal().catch(fail);
-else if (script === "destroy") await destroy().catch(fail);
-else cdk([script, ...args]);
+else await (script === "destroy" ? destroy() : deployLocal()).catch(fail);

@@ -89,7 +89,8 @@ export const settingDescriptions = {
     "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`. Of any other, `null` is `https://carrier.invalid`",
   carrierFunction:
     "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region. One in another account must allow it in its own policy",
-  alarmEmail: "the address for alarms",
+  alarmEmail:
+    "the address for alarms. Without it, a stage that neither retains its data nor releases by `canary` has no alarms, topic and dashboard",
   webAclArn: 'a regional WAF web ACL for the API: see "The firewall"',
   requestsPerKey:
     "how many requests an API key may send within five minutes, at least 10. Creates a web ACL, instead of `webAclArn`",
@@ -105,7 +106,7 @@ export const settingDescriptions = {
   uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
   malwareScan: '`"tag"` scans each file; `true` lets only clean ones reach the carrier, too: see "The malware scan"',
   apiLogsRole:
-    'API Gateway writes the logs of a region with one role. `"own"`: this stack creates and retains it. `"existing"`: another stack has created it',
+    'API Gateway writes the logs of a region with one role. `"own"`: this stack creates it, and it outlives the stack. `"existing"`: another stack has created it',
   architecture: 'that of the functions, or `"x86_64"`. On an emulator, that of the machine',
   throttleRate: 'requests a second to each method. 0 stops all: see "Maintenance"',
   throttleBurst: "the burst above `throttleRate`",
@@ -122,7 +123,7 @@ export const settingDescriptions = {
 } as const satisfies Record<Exclude<keyof z.infer<typeof Stage>, "restoredTableStream">, string>;
 
 const Choice = z.strictObject({
-  stage: z._default(z.string(), ""),
+  stage: z._default(z.string(), "sandbox"),
   name: z.optional(matching(/^[A-Za-z][A-Za-z0-9-]{0,30}$/)),
 });
 
@@ -143,8 +144,8 @@ const longestVaultName = 41;
 const folder = join(import.meta.dirname, "stages");
 
 /**
- * Reads the stage that the context chooses. A deployment to an emulator, whose address is in `emulator`, lacks what emulators do
- * not support. Throws an error of one line if a setting or an option of `-c` is missing, invalid or unknown.
+ * Reads the stage that the context chooses: the sandbox, unless it names another. A deployment to an emulator, whose address is in
+ * `emulator`, lacks what emulators do not support. Throws an error of one line if a setting or an option of `-c` is invalid or unknown.
  */
 export const readSettings = (context: Readonly<Record<string, unknown>>, emulator: string | undefined) => {
   // The names of CDK's own context are not plain words: they have colons or hyphens.
@@ -154,8 +155,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
   const file = stages.includes(stage) ? join(folder, `${stage}.json`) : stage;
   if (!existsSync(file)) {
     const choices = stages.map((each) => `-c stage=${each}`).join(", ");
-    const unknown = stage ? `There is no stage ${stage}. ` : "";
-    throw new Error(`${unknown}Choose ${choices} or -c stage=<path of a JSON file>.`);
+    throw new Error(`There is no stage ${stage}. Choose ${choices} or -c stage=<path of a JSON file>.`);
   }
   const values = parse(Stage, readStage(file), file);
   const stageName = basename(file, ".json");

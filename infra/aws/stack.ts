@@ -42,11 +42,11 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const { bus, publisher, archiveArn, policy } = createEvents(stack, deployment);
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
   const monitored = { rest, machine, failure, release, sweep, publisher, canaries };
-  const { topic, alarmNamed } = createOperations(stack, deployment, monitored);
+  const operations = isMonitored(settings) ? createOperations(stack, deployment, monitored) : undefined;
   const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
-  if (settings.malwareScan) createMalwareScan(stack, deployment, topic);
-  if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
-  if (canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, alarmNamed);
+  if (settings.malwareScan) createMalwareScan(stack, deployment, operations?.topic);
+  if (operations && settings.backupRegion) createBackups(stack, deployment, operations.topic, settings.backupRegion);
+  if (operations && canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, operations.alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
   for (const [name, value] of Object.entries(tags)) Tags.of(stack).add(name, value);
   if (settings.retainData) warn(stack, settings);
@@ -62,7 +62,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     EventBusName: bus.eventBusName,
     EventBusArn: bus.eventBusArn,
     ...(archiveArn && { EventArchiveArn: archiveArn }),
-    AlarmTopicArn: topic.topicArn,
+    ...(operations && { AlarmTopicArn: operations.topic.topicArn }),
     ...policyArns,
     EventPolicyArn: policy.managedPolicyArn,
     ...(rest.domainName && { DomainTarget: rest.domainName.domainNameAliasDomainName }),
@@ -70,6 +70,10 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return stack;
 };
+
+/** A sandbox has alarms and a dashboard only if somebody is to be told. A canary needs its alarms. */
+const isMonitored = ({ retainData, alarmEmail, rollout }: Settings) =>
+  retainData || alarmEmail !== null || rollout === "canary";
 
 /** Other systems manage accounts, users, API keys, orders and requests with these, or orders and requests only. */
 const createWaysIn = (stack: Stack, deployment: Deployment) => {

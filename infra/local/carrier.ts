@@ -29,6 +29,7 @@ function isPattern(text: unknown): boolean {
 
 export type CarrierOptions = {
   readonly port?: number;
+  readonly host?: string;
   readonly token?: string;
   /** The folder that stores the carts. Without it, they are in memory. */
   readonly folder?: string | undefined;
@@ -36,7 +37,7 @@ export type CarrierOptions = {
 };
 
 /** A stand-in for the upstream carrier, which also returns what it has received. shared/checkout/README.md has the protocol. */
-export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierOptions = {}) => {
+export const startCarrier = async ({ port = 0, host, token, folder, onCall }: CarrierOptions = {}) => {
   const carts = cartStore(folder);
   let faults: InjectedFault[] = [];
 
@@ -57,7 +58,7 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
     return { status: 201, body: fault.data };
   };
 
-  return serveLocally(async (incoming, outgoing) => {
+  const listener = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const path = incoming.url?.split("?")[0] ?? "/";
     if (path === "/faults") return send(outgoing, await control(incoming));
     const orderId = /^\/carts\/([^/]+)(\/.+)?$/.exec(path)?.[1];
@@ -76,7 +77,8 @@ export const startCarrier = async ({ port = 0, token, folder, onCall }: CarrierO
     const handled = serve({ cart: carts.find(orderId), served }, incoming, outgoing, path, fault);
     // A carrier that cannot store its cart is away. A 400 would be its refusal.
     await handled.catch(() => outgoing.destroy());
-  }, port);
+  };
+  return serveLocally(listener, port, host);
 };
 
 const serve = async (

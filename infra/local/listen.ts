@@ -8,11 +8,11 @@ export const isFree = (host: string, port: number): Promise<boolean> =>
     server.listen(port, host, () => server.close(() => resolve(true)));
   });
 
-/** Listens on 127.0.0.1 only; port 0 is any free port. Rejects if it is in use. `close` gives requests in progress `graceMs`. */
-export const listen = async (server: Server, port = 0, graceMs = 0) => {
+/** Listens on 127.0.0.1, or on `host`; port 0 is any free port. Rejects if it is in use. `close` gives requests in progress `graceMs`. */
+export const listen = async (server: Server, port = 0, graceMs = 0, host = "127.0.0.1") => {
   // Node leaves a socket to the listeners of `connect` and `upgrade`, where an error that nobody handles would end the process.
   server.on("connection", (socket) => socket.on("error", () => socket.destroy()));
-  server.listen(port, "127.0.0.1");
+  server.listen(port, host);
   await once(server, "listening");
   const address = server.address();
   const actualPort = typeof address === "object" && address ? address.port : port;
@@ -26,7 +26,8 @@ export const listen = async (server: Server, port = 0, graceMs = 0) => {
   return { port: actualPort, url: `http://127.0.0.1:${actualPort}`, close };
 };
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+/** Containers call this machine `host.docker.internal`, a name that no site can have. */
+const loopback = /^(localhost|host\.docker\.internal|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
 /** False for pages of other sites than `origins`, which browsers mark, and for other host names (DNS rebinding). */
 export const isLocalRequest = ({ headers }: IncomingMessage, origins: readonly string[] = []): boolean => {
@@ -44,7 +45,7 @@ const refusal = JSON.stringify({
 });
 
 /** Refuses web pages: they could read and change everything otherwise. An error is a 400 in the format of AWS JSON. */
-export const serveLocally = (handle: RequestListener, port?: number) =>
+export const serveLocally = (handle: RequestListener, port?: number, host?: string) =>
   listen(
     createServer(async (incoming, outgoing) => {
       try {
@@ -57,4 +58,6 @@ export const serveLocally = (handle: RequestListener, port?: number) =>
       }
     }),
     port,
+    0,
+    host,
   );

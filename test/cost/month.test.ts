@@ -5,7 +5,6 @@ import { startFaultProxy } from "../support/fault-proxy/proxy.ts";
 import { synthesize } from "../support/models/template.ts";
 import { carrier } from "../support/servers/carrier.ts";
 import { checkoutCost, month, monthlyLines, webAcl } from "./month.ts";
-import { scaleRows } from "./scale.ts";
 
 /** What docs/cost.md and docs/limits.md calculate: each figure follows from what is measured here and in `round-trips.test.ts`. */
 
@@ -61,8 +60,4 @@ it("docs/cost.md has the month's bill", async () => {
   ];
   expect(textOf("docs/cost.md")).toContain(rows.join("\n"));
   expect(textOf("docs/cost.md")).toContain(`$${webAcl.toFixed(2)}`);
-});
-
-it("docs/limits.md says how far production scales", () => {
-  expect(textOf("docs/limits.md")).toContain(scaleRows().join("\n"));
 });

@@ -10,11 +10,10 @@ Runs the end-to-end suite against a deployment: AWS, LocalStack, MiniStack, or \
 and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
 
   --base-url <url>     the stack's output BaseUrl, or what \`npm start\` prints
-  --stack <name>       the deployed stack (default: the environment's PATCHBAY_STACK; else Patchbay-local, where the
+  --stack <name>       the deployed stack (default: the environment's PATCHBAY_STACK; else Patchbay-sandbox, where the
                        URL is not that of the local stack)
-  --carrier-port <n>   where the suite starts the stand-in carrier, on 127.0.0.1, if the local stack has none of its own:
-                       where the deployment's carrierUrl says (default 4567, as deploy:local says)
-  --carrier-url <url>  a stand-in carrier that runs already, in its place
+  --carrier-url <url>  the simulated carrier that the deployment's carrierUrl names, as this machine reaches it (default:
+                       that of the local stack; else http://127.0.0.1:4567, where npm run carrier starts it)
   --malware-scan       the deployment scans files; the local stack says so itself
   --help               show this
 
@@ -26,7 +25,6 @@ const run = (): number => {
     options: {
       "base-url": { type: "string" },
       stack: { type: "string" },
-      "carrier-port": { type: "string" },
       "carrier-url": { type: "string" },
       "malware-scan": { type: "boolean", default: false },
       help: { type: "boolean", default: false },
@@ -45,7 +43,6 @@ const run = (): number => {
     ...process.env,
     E2E_BASE_URL: baseUrl.replace(/\/$/, ""),
     ...(values.stack && { PATCHBAY_STACK: values.stack }),
-    ...(values["carrier-port"] && { E2E_CARRIER_PORT: values["carrier-port"] }),
     ...(values["carrier-url"] && { E2E_CARRIER_URL: values["carrier-url"] }),
     ...(values["malware-scan"] && { E2E_MALWARE_SCAN: "yes" }),
   };

@@ -1,6 +1,5 @@
 import type { TestProject } from "vitest/node";
 import { useTarget } from "../../infra/admin/target.ts";
-import { startCarrier } from "../../infra/local/carrier.ts";
 import { runningStacks } from "../../infra/local/state.ts";
 import type {} from "../support/servers/stack.ts";
 
@@ -13,14 +12,11 @@ declare module "vitest" {
   }
 }
 
-/** The carrier's address that deploy:local configures by default. */
-const carrierPort = Number(process.env.E2E_CARRIER_PORT ?? 4567);
-
 /** Finds the settings that the CLI needs to create data in the deployment under test, and its carrier. */
 export default async (project: TestProject) => {
   const baseUrl = process.env.E2E_BASE_URL ?? "";
   process.env.LOG_LEVEL = "SILENT";
-  const stack = process.env.PATCHBAY_STACK || "Patchbay-local";
+  const stack = process.env.PATCHBAY_STACK || "Patchbay-sandbox";
   const local = runningStacks().find(({ url }) => url === baseUrl);
   if (local) await useTarget({ port: String(local.port) });
   else {
@@ -28,20 +24,20 @@ export default async (project: TestProject) => {
     if (baseUrl.includes("/_user_request_")) process.env.AWS_ENDPOINT_URL ??= new URL(baseUrl).origin;
     await useTarget({ stack });
   }
-  const { url: carrierUrl, stop } = await carrier();
+  const carrierUrl = await runningCarrier();
   project.provide("baseUrl", baseUrl);
   project.provide("carrierUrl", carrierUrl);
   project.provide("malwareScan", Boolean(local?.environment.MALWARE_SCAN || process.env.E2E_MALWARE_SCAN));
   project.provide("events", { eventBus: stack, eventsUrl: local?.environment.EVENTS ?? "" });
   project.provide("environment", environment());
-  return stop;
 };
 
-const carrier = async () => {
-  const url = process.env.E2E_CARRIER_URL ?? process.env.CARRIER_URL;
-  if (url) return { url: url.replace(/\/$/, ""), stop: async () => {} };
-  const started = await startCarrier({ port: carrierPort });
-  return { url: started.url, stop: started.close };
+const runningCarrier = async (): Promise<string> => {
+  const url = process.env.E2E_CARRIER_URL ?? process.env.CARRIER_URL ?? "http://127.0.0.1:4567";
+  await fetch(url).catch((cause: unknown) => {
+    throw new Error(`No simulated carrier responds at ${url}. Start one with npm run carrier.`, { cause });
+  });
+  return url.replace(/\/$/, "");
 };
 
 /** The variables that the tests' processes and the CLI read. */

@@ -17,7 +17,7 @@ it("a command's arguments name the stage and the stack in every form that cdk ac
   expect(readArguments(["-cstage=a", "--context=name=anna"]).context).toEqual({ stage: "a", name: "anna" });
 });
 
-it("cdk without a stage synthesizes nothing, and says so in one line", async () => {
+it("cdk with an unknown stage synthesizes nothing, and says so in one line", async () => {
   const env = { CDK_CONTEXT_JSON: JSON.stringify({ "aws:cdk:version-reporting": true, stage: "staging" }) };
   const none = /^There is no stage staging\. Choose -c stage=.*\n$/;
   expect(await runNode(["infra/aws/app.ts"], { env })).toEqual(failure(1, none));
@@ -28,14 +28,14 @@ const destroy = (args: readonly string[], env = {}) => runNode(["infra/aws/run.t
 it.runIf(exhaustive)(
   "npm run destroy says that there is nothing to delete, and does not ask without a terminal",
   async () => {
-    const { url, close } = await listen(cloudFormation("Patchbay-local-here"));
+    const { url, close } = await listen(cloudFormation("Patchbay-localstack-here"));
     onTestFinished(close);
     const env = { AWS_ENDPOINT_URL: url, PATCHBAY_STATE: newFolder() };
     expect(await destroy(["-c", "name=gone"], env)).toMatchObject({
-      stdout: `There is no stack Patchbay-local-gone at ${url}: nothing to delete.\n`,
+      stdout: `There is no stack Patchbay-localstack-gone at ${url}: nothing to delete.\n`,
       stderr: "",
     });
-    const unconfirmed = "Not a terminal: confirm with --force that Patchbay-local-here is to be deleted.\n";
+    const unconfirmed = "Not a terminal: confirm with --force that Patchbay-localstack-here is to be deleted.\n";
     expect(await destroy(["-c", "name=here"], env)).toMatchObject({ stdout: "", stderr: unconfirmed });
   },
 );
@@ -46,11 +46,14 @@ it.runIf(exhaustive)("npm run destroy without a region says what to set", async 
   expect(await destroy(["-c", "stage=sandbox"], nowhere)).toEqual(failure(1, advice));
 });
 
-it("a command for an emulator prints help, and names the address that does not respond", async () => {
+it("a command for an emulator prints help, and says how to start one where nothing responds", async () => {
   expect((await destroy(["--help"])).stdout).toContain("Usage: npm run");
   const env = { AWS_ENDPOINT_URL: "http://127.0.0.1:1/" };
   expect(await runNode(["infra/aws/run.ts", "deploy:local"], { env })).toEqual(
-    failure(1, /^Nothing responds at http:..127.0.0.1:1: start LocalStack or MiniStack, or set AWS_ENDPOINT_URL.\n$/),
+    failure(
+      1,
+      /^Nothing responds at http:..127.0.0.1:1\. .+\n {2}docker compose up -d --wait && npm run deploy:local\n.+\n$/,
+    ),
   );
 });
 
@@ -61,8 +64,8 @@ it("every npm script prints its own usage, and does nothing else", async () => {
   const before = writtenAt();
   for (const [name, script] of scripts) {
     const [program, ...args] = script.split(" && ").at(-1)?.split(" ") ?? [];
-    // These two print the usage of vitest and of npm.
-    if (program !== "node") expect(["test", "sbom"]).toContain(name);
+    // These print the usage of vitest, npm and cdk.
+    if (program !== "node") expect(["test", "sbom", "deploy", "synth"]).toContain(name);
     else expect((await runNode([...args, "--help"])).stdout, name).toMatch(/^Usage: (npm (run )?|admin )\S/);
   }
   expect(writtenAt()).toEqual(before);

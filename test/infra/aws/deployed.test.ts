@@ -317,6 +317,18 @@ it("a restored table has an id of its own, so functions get new versions, and Cl
   ]);
 });
 
+it("a sandbox without an address for alarms has no alarms, topic and dashboard, and no output of them", () => {
+  const { resources: all, template } = synthesize("a sandbox");
+  const kinds = ["CloudWatch::Alarm", "CloudWatch::Dashboard", "SNS::Topic", "SNS::TopicPolicy", "SNS::Subscription"];
+  expect([...all.values()].filter(({ kind }) => kinds.includes(kind))).toEqual([]);
+  expect(Object.keys(template.Outputs)).not.toContain("AlarmTopicArn");
+});
+
+it("25 sandboxes fit into an account, which has 1,000 roles by default", () => {
+  const roles = [...synthesize("a sandbox").resources.values()].filter(({ kind }) => kind === "IAM::Role");
+  expect(roles.length).toBeLessThanOrEqual(1_000 / 25);
+});
+
 it("a sandbox leaves nothing behind but the region's role for logs", () => {
   const left = Object.entries(synthesize("a sandbox").template.Resources).filter(([, { DeletionPolicy }]) =>
     String(DeletionPolicy).startsWith("Retain"),

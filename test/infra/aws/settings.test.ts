@@ -5,10 +5,11 @@ import { readSettings } from "../../../infra/aws/settings.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 
 const carrierUrl = "https://carrier.example";
-const choices = "Choose -c stage=local, -c stage=production, -c stage=sandbox or -c stage=<path of a JSON file>.";
+const choices =
+  "Choose -c stage=localstack, -c stage=ministack, -c stage=production, -c stage=sandbox or -c stage=<path of a JSON file>.";
 
 it.each([
-  [{}, choices],
+  [{ stage: "" }, `There is no stage . ${choices}`],
   [{ stage: "staging" }, `There is no stage staging. ${choices}`],
   [{ stage: "sandbox", name: "with space" }, /^-c chooses only .+: name: .+$/],
   [{ stage: "sandbox", carrierUrl }, /^-c chooses only .+: Unrecognized key: "carrierUrl"$/],
@@ -16,6 +17,13 @@ it.each([
   expect(() => readSettings({ "@aws-cdk/core:flag": true, "cli-telemetry": false, ...context }, undefined)).toThrow(
     message,
   );
+});
+
+it("without a choice, the stage is the sandbox; production must be named, and must have a carrier", () => {
+  expect(readSettings({}, undefined)).toEqual(readSettings({ stage: "sandbox" }, undefined));
+  expect(readSettings({}, undefined).stackName).toBe("Patchbay-sandbox");
+  const refusal = /production\.json: carrierUrl: must be an https: URL, because this stage retains its data$/;
+  expect(() => readSettings({ stage: "production" }, undefined)).toThrow(refusal);
 });
 
 describe("a stage's file", () => {

@@ -18,7 +18,7 @@ const addresses = (): [name: string, url: string][] => {
 const statusOf = async (url: string, method: string, headers: Record<string, string>, path?: string) =>
   (await sendPlain(url, { method, headers, ...(path && { path }) })).status;
 
-const loopback = ["localhost:3000", "127.0.0.1", "127.1.2.3:80", "[::1]:3000"];
+const loopback = ["localhost:3000", "127.0.0.1", "127.1.2.3:80", "[::1]:3000", "host.docker.internal:4567"];
 const allowed: [string, Record<string, string>][] = [
   ["a command line", {}],
   ["this machine's browser", { "sec-fetch-site": "same-origin" }],
@@ -28,6 +28,7 @@ const allowed: [string, Record<string, string>][] = [
 const refused: [string, Record<string, string>][] = [
   ["a host name that resolves to this machine", { host: "evil.example" }],
   ["a host name that looks like this machine", { host: "localhost.evil.example" }],
+  ["a host name that looks like that of containers", { host: "host.docker.internal.evil.example" }],
   ["a page of another site", { origin: "https://evil.example", "content-type": "text/plain" }],
   ["a page of another site on this machine", { origin: "http://127.0.0.1:1" }],
   ["a page without an origin", { origin: "null" }],

@@ -1,0 +1,31 @@
+import { parseArgs } from "node:util";
+import { startCarrier } from "./carrier.ts";
+import { fail, requireSeparator } from "./command.ts";
+import { terminal } from "./terminal.ts";
+
+/** `npm run carrier`: the simulated carrier alone. */
+
+const help = `Usage: npm run carrier -- [options]
+
+Runs the simulated carrier alone, for a stack on an emulator, and prints each call. Its carts are lost when it stops.
+
+  --port <port>  its port (default: 4567, that of the stages localstack and ministack)
+  --host <host>  the address on which it listens (default: 127.0.0.1). 0.0.0.0 lets containers call it, and this network
+  --help         print this help`;
+
+const known = {
+  port: { type: "string", default: "4567" },
+  host: { type: "string", default: "127.0.0.1" },
+  help: { type: "boolean", default: false },
+} as const;
+
+const run = async () => {
+  requireSeparator("carrier", Object.keys(known));
+  const { port, host, help: asked } = parseArgs({ options: known }).values;
+  if (asked) return console.log(help);
+  const { carrierCall: onCall } = terminal({ quiet: false, verbose: true, nameOf: () => undefined });
+  const { url } = await startCarrier({ port: Number(port), host, onCall });
+  console.log(`carrier ${url}`);
+};
+
+run().catch(fail);
