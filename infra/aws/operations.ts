@@ -1,4 +1,4 @@
-import { Duration } from "aws-cdk-lib";
+import { Aws, Duration } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import * as cloudwatch from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
@@ -12,12 +12,13 @@ import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import type { Deployment } from "./function.ts";
+import { arnOf } from "./grants.ts";
 
 /** Creates the alarms, their topic and the dashboard. infra/runbook.md says what to do about each. */
 export const createOperations = (scope: Construct, deployment: Deployment, monitored: Monitored) => {
   const { settings, storage } = deployment;
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
-  letPublish(topic, storage.key, "cloudwatch");
+  grantPublish(topic, storage.key, "cloudwatch");
   if (settings.alarmEmail) topic.addSubscription(new EmailSubscription(settings.alarmEmail));
 
   const metrics = metricsOf(deployment, monitored);
@@ -36,31 +37,37 @@ export const createOperations = (scope: Construct, deployment: Deployment, monit
 };
 
 /**
- * Lets a service publish for this account. The topic has a policy of its own, so it lacks the default one, which lets the account's
- * alarms publish. The default policy of the KMS key does not let them use it.
+ * Lets a service publish. The topic has a policy of its own, so it lacks the default one, which lets the account's alarms publish. The
+ * default policy of the KMS key lets no service use it.
+ *
+ * EventBridge supports no condition in the policy of a topic, and none on the source in that of its key. The key's is bound to this
+ * stack's topics instead, by a pattern: the topic refers to the key.
+ * https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-sns-permissions
+ * https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services
  */
-const letPublish = (topic: Topic, key: Key, service: "cloudwatch" | "events") => {
-  const ofThisAccount = {
-    principals: [new ServicePrincipal(`${service}.amazonaws.com`)],
-    conditions: { StringEquals: { "aws:SourceAccount": topic.stack.account } },
+const grantPublish = (topic: Topic, key: Key, service: "cloudwatch" | "events") => {
+  const principals = [new ServicePrincipal(`${service}.amazonaws.com`)];
+  const ofThisAccount = { StringEquals: { "aws:SourceAccount": Aws.ACCOUNT_ID } };
+  const ofThisStack = {
+    ArnLike: { "kms:EncryptionContext:aws:sns:topicArn": arnOf("sns", `${topic.stack.stackName}-*`) },
   };
+  const [onTopic, onKey] = service === "events" ? [{}, ofThisStack] : [ofThisAccount, ofThisAccount];
   topic.addToResourcePolicy(
-    new PolicyStatement({ actions: ["sns:Publish"], resources: [topic.topicArn], ...ofThisAccount }),
+    new PolicyStatement({ actions: ["sns:Publish"], resources: [topic.topicArn], principals, conditions: onTopic }),
   );
-  key.addToResourcePolicy(
-    new PolicyStatement({ actions: ["kms:Decrypt", "kms:GenerateDataKey*"], resources: ["*"], ...ofThisAccount }),
-  );
+  const actions = ["kms:Decrypt", "kms:GenerateDataKey*"];
+  key.addToResourcePolicy(new PolicyStatement({ actions, resources: ["*"], principals, conditions: onKey }));
 };
 
-/** Sends events of AWS to the topic of the alarms: of what has no metric. */
+/** Forwards AWS events that have no metric to the alarm topic. */
 export const report = (
   { storage, deadLetters: deadLetterQueue }: Deployment,
   topic: Topic,
   id: string,
   rule: Pick<RuleProps, "description" | "eventPattern">,
 ) => {
-  letPublish(topic, storage.key, "events");
-  // For the stack's own topic, CDK would let the rules of every account publish.
+  grantPublish(topic, storage.key, "events");
+  // For the stack's own topic, CDK would add statements of its own.
   const target = Topic.fromTopicArn(topic, id, topic.topicArn);
   new Rule(topic.stack, id, { ...rule, targets: [new SnsTopic(target, { deadLetterQueue })] });
 };

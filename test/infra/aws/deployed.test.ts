@@ -60,7 +60,6 @@ it("the pages show each setting with two values or more", () => {
 describe("only these", () => {
   const account = "StringEquals aws:SourceAccount ${AWS::AccountId}";
   const root = "AWS arn:${AWS::Partition}:iam::${AWS::AccountId}:root";
-  const services = "Service cloudwatch.amazonaws.com, events.amazonaws.com";
   const sendDeadLetters = "SQS::QueuePolicy: Service events.amazonaws.com: sqs:SendMessage on ${DeadLetters.Arn}";
 
   it("may assume a role, or use a key, a bucket, a queue or a topic by its own policy", () => {
@@ -76,13 +75,14 @@ describe("only these", () => {
       // Whoever the account's own policies let.
       `KMS::Key: ${root}: kms:* on *`,
       `KMS::Key: ${root}: kms:CreateGrant, kms:Decrypt, kms:DescribeKey, kms:Encrypt, kms:GenerateDataKey*, kms:ReEncrypt* on * where StringEquals kms:ViaService secretsmanager.\${AWS::Region}.amazonaws.com`,
-      `KMS::Key: ${services}: kms:Decrypt, kms:GenerateDataKey* on * where ${account}`,
       `KMS::Key: Service cloudwatch.amazonaws.com: kms:Decrypt, kms:GenerateDataKey* on * where ${account}`,
+      // With a condition on the source, no message of EventBridge would arrive.
+      "KMS::Key: Service events.amazonaws.com: kms:Decrypt, kms:GenerateDataKey* on * where ArnLike kms:EncryptionContext:aws:sns:topicArn arn:${AWS::Partition}:sns:${AWS::Region}:${AWS::AccountId}:<stack>-*",
       // CDK's function that empties the bucket of a sandbox.
       "S3::BucketPolicy: AWS ${Custom::S3AutoDeleteObjectsCustomResourceProvider/Role.Arn}: s3:DeleteObject*, s3:GetBucket*, s3:List*, s3:PutBucketPolicy on ${Files.Arn}, ${Files.Arn}/*",
       `S3::BucketPolicy: Service logging.s3.amazonaws.com: s3:PutObject on \${FileAccessLogs.Arn}/files/* where ArnLike aws:SourceArn \${Files.Arn} and ${account}`,
-      `SNS::TopicPolicy: ${services}: sns:Publish on \${Alarms} where ${account}`,
       `SNS::TopicPolicy: Service cloudwatch.amazonaws.com: sns:Publish on \${Alarms} where ${account}`,
+      "SNS::TopicPolicy: Service events.amazonaws.com: sns:Publish on ${Alarms}",
       ...["FailedBackup", "FailedCheckout", "InfectedFile", "ScanStatus", "SweepDaily"].map(
         (rule) => `${sendDeadLetters} where ArnEquals aws:SourceArn \${${rule}.Arn}`,
       ),
