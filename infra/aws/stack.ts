@@ -9,7 +9,6 @@ import type { Construct } from "constructs";
 import { workflow } from "../../functions/checkout/workflow.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { createApi } from "./api.ts";
-import { createBackups } from "./backups.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./event-bus.ts";
@@ -45,7 +44,6 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const { topic, alarmNamed } = createOperations(stack, deployment, monitored);
   const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
   if (settings.malwareScan) createMalwareScan(stack, deployment, topic);
-  if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
   if (canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
   for (const [name, value] of Object.entries(tags)) Tags.of(stack).add(name, value);

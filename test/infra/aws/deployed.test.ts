@@ -66,7 +66,7 @@ describe("only these", () => {
     const others = allowed.filter(({ who }) => who !== undefined);
     expect(unique(others.map(({ kind, text }) => `${kind}: ${text.replace("Allow ", "")}`))).toEqual([
       // These say nothing of the account. The role of the function that empties a sandbox's bucket is CDK's.
-      ...["apigateway", "backup"].map((service) => `IAM::Role: Service ${service}.amazonaws.com: sts:AssumeRole`),
+      "IAM::Role: Service apigateway.amazonaws.com: sts:AssumeRole",
       `IAM::Role: Service codedeploy.amazonaws.com: sts:AssumeRole where ${account}`,
       "IAM::Role: Service lambda.amazonaws.com: sts:AssumeRole",
       `IAM::Role: Service lambda.amazonaws.com: sts:AssumeRole where ${account}`,
@@ -83,7 +83,7 @@ describe("only these", () => {
       `S3::BucketPolicy: Service logging.s3.amazonaws.com: s3:PutObject on \${FileAccessLogs.Arn}/files/* where ArnLike aws:SourceArn \${Files.Arn} and ${account}`,
       `SNS::TopicPolicy: Service cloudwatch.amazonaws.com: sns:Publish on \${Alarms} where ${account}`,
       "SNS::TopicPolicy: Service events.amazonaws.com: sns:Publish on ${Alarms}",
-      ...["FailedBackup", "FailedCheckout", "InfectedFile", "ScanStatus", "SweepDaily"].map(
+      ...["FailedCheckout", "InfectedFile", "ScanStatus", "SweepDaily"].map(
         (rule) => `${sendDeadLetters} where ArnEquals aws:SourceArn \${${rule}.Arn}`,
       ),
     ]);
@@ -185,7 +185,6 @@ describe("only these", () => {
     expect(unique(wild).filter((each) => !listed.has(each) && !isDelivery(each))).toEqual([]);
     expect(unique(resources.flatMap(({ properties }) => textsIn(properties.ManagedPolicyArns ?? [])))).toEqual(
       [
-        "AWSBackupServiceRolePolicyForBackup",
         "AWSLambdaBasicExecutionRole",
         "AmazonAPIGatewayPushToCloudWatchLogs",
       ].map((name) => `arn:\${AWS::Partition}:iam::aws:policy/service-role/${name}`),
@@ -291,7 +290,6 @@ it("what production retains keeps its logical ids and names", () => {
     OperatorPolicy63C1EB6F: [],
     EvidencePolicyB9072647: [],
     EventPolicyCF688C56: [],
-    Backups9A29A52D: [joined("Patchbay-production-", { "Fn::Select": [0, { "Fn::Split": ["-", stackId] }] })],
     CheckoutLogsCF9A0DAB: [joined("/aws/vendedlogs/states/Patchbay-production-", stackId)],
     ApiExecutionLogs66FBF5B8: [joined("API-Gateway-Execution-Logs_", { Ref: "ApiF70053CD" }, "/live")],
     ApiCloudWatchRole73EC6FC4: [],
