@@ -297,6 +297,44 @@ it("what production retains keeps its logical ids and names", () => {
   });
 });
 
+/** `cdk import` submits a template of the mapped resources only. */
+describe("what a new stack adopts of a deleted one", () => {
+  const [, mapping = ""] = readFileSync("infra/runbook.md", "utf8").split("list-stack-resources");
+  const identified = [...(mapping.split("as $identifier")[0] ?? "").matchAll(/"(AWS::\w+::\w+)": "\w+"/g)];
+  const types = identified.map(([, type = ""]) => type);
+  const retained = stacks.map(({ template }) =>
+    Object.entries(template.Resources).filter(([, { DeletionPolicy }]) => String(DeletionPolicy).startsWith("Retain")),
+  );
+  const targetsIn = (value: unknown): string[] => {
+    if (typeof value !== "object" || value === null) return [];
+    return Object.entries(value).flatMap(([name, inner]) => {
+      if (name === "Ref" || name === "DependsOn") return [inner].flat().map(String);
+      if (name === "Fn::GetAtt") return [String(inner[0])];
+      if (name === "Fn::Sub") return [`a text: ${JSON.stringify(inner)}`];
+      return targetsIn(inner);
+    });
+  };
+
+  it("refers only to itself", () => {
+    for (const resources of retained) {
+      const adopted = new Map(resources.filter(([, { Type }]) => types.includes(Type)));
+      const targets = [...adopted.values()].flatMap(targetsIn);
+      expect(targets.filter((id) => !id.startsWith("AWS::") && !adopted.has(id))).toEqual([]);
+    }
+  });
+
+  it("is all that is retained, except logs, their role and managed policies", () => {
+    const left = retained.flat().filter(([, { Type }]) => !types.includes(Type));
+    expect(unique(left.map(([, { Type }]) => Type))).toEqual([
+      "AWS::ApiGateway::Account",
+      "AWS::IAM::ManagedPolicy",
+      "AWS::IAM::Role",
+      "AWS::Logs::LogGroup",
+    ]);
+    expect(types.filter((type) => !retained.flat().some(([, { Type }]) => Type === type))).toEqual([]);
+  });
+});
+
 it("the stack policy refuses to delete and to replace the kinds of resources that hold data, and nothing else", () => {
   const [allowed, denied] = JSON.parse(readFileSync("infra/aws/stack-policy.json", "utf8")).Statement;
   expect(allowed).toEqual({ Effect: "Allow", Principal: "*", Action: "Update:*", Resource: "*" });
