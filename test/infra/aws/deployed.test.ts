@@ -138,6 +138,17 @@ describe("only these", () => {
     ]);
   });
 
+  it("may call what a condition on all of a request's keys limits: the request must have any", () => {
+    const limited = allowed.filter(({ text }) => text.includes("ForAllValues:"));
+    for (const { name, text } of limited)
+      for (const [, key] of text.matchAll(/ForAllValues:\w+ (\S+)/g)) expect(text, name).toContain(`Null ${key} false`);
+    expect(unique(limited.map(({ name }) => name))).toEqual([
+      "EvidencePolicy",
+      "tenants-apply-orders-role",
+      "tenants-apply-role",
+    ]);
+  });
+
   it("may invoke a function by a policy", () => {
     const invoking = allowed.filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
     const invoked = (name: string) => unique(invoking.filter((each) => each.name === name).flatMap(({ on }) => on));
