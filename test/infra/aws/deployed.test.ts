@@ -122,6 +122,9 @@ describe("only these", () => {
       ["OperatorPolicy", "sweep-orphan-files-role", "…-attachments-create-role", "…-attachments-delete-role"],
     ],
     ["s3:PutObjectTagging", ["MalwareScanRole"]],
+    // For a day, nobody can delete for good what was deleted.
+    ["s3:DeleteObjectVersion", []],
+    ["s3:PutLifecycleConfiguration", []],
     ["secretsmanager:GetSecretValue", ["checkout-forward-role", "checkout-submit-role"]],
     ["dynamodb:Scan", ["OperatorPolicy"]],
     ["events:PutEvents", ["events-publish-role"]],
