@@ -57,6 +57,8 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     ApplyFunctionName: waysIn.apply.functionName,
     OrderingFunctionName: waysIn.applyOrders.functionName,
     CarrierTokenArn: secret.secretArn,
+    // Whoever stores the token needs the key, too.
+    CarrierTokenKeyArn: storage.key.keyArn,
     EventBusName: bus.eventBusName,
     EventBusArn: bus.eventBusArn,
     ...(archiveArn && { EventArchiveArn: archiveArn }),

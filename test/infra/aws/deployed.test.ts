@@ -349,14 +349,29 @@ describe("what a new stack adopts of a deleted one", () => {
   });
 });
 
-it("the stack policy refuses to delete and to replace the kinds of resources that hold data, and nothing else", () => {
-  const [allowed, denied] = JSON.parse(readFileSync("infra/aws/stack-policy.json", "utf8")).Statement;
-  expect(allowed).toEqual({ Effect: "Allow", Principal: "*", Action: "Update:*", Resource: "*" });
-  const ResourceType = ["DynamoDB::Table", "S3::Bucket", "KMS::Key", "SecretsManager::Secret", "Events::EventBus"];
-  expect(denied).toEqual({
-    ...{ Effect: "Deny", Principal: "*", Resource: "*", Action: ["Update:Delete", "Update:Replace"] },
-    Condition: { StringEquals: { ResourceType: ResourceType.map((type) => `AWS::${type}`) } },
-  });
+it("the stack policy refuses to delete and to replace what holds data or an address; for a restore, it frees the table only", () => {
+  const policy = (name: string) => JSON.parse(readFileSync(`infra/aws/${name}.json`, "utf8")).Statement;
+  const refusing = (types: readonly string[]) => [
+    { Effect: "Allow", Principal: "*", Action: "Update:*", Resource: "*" },
+    {
+      ...{ Effect: "Deny", Principal: "*", Resource: "*", Action: ["Update:Delete", "Update:Replace"] },
+      Condition: { StringEquals: { ResourceType: types.map((type) => `AWS::${type}`) } },
+    },
+  ];
+  const data = ["S3::Bucket", "KMS::Key", "SecretsManager::Secret", "SQS::Queue", "Events::EventBus", "Events::Archive"];
+  const kept = [...data, "ApiGateway::RestApi", "ApiGateway::DomainName"];
+  expect(policy("stack-policy")).toEqual(refusing(["DynamoDB::Table", ...kept]));
+  expect(policy("stack-policy-restore")).toEqual(refusing(kept));
+  const { resources: all } = synthesize("production with all that it may have");
+  for (const kind of kept) expect([...all.values()].some((each) => each.kind.startsWith(kind)), kind).toBe(true);
+});
+
+it("an event that the bus refuses holds up a tenth of its shard, and not the rest of its batch", () => {
+  for (const { properties } of ofKind("Lambda::EventSourceMapping"))
+    expect(properties).toMatchObject({
+      ...{ ParallelizationFactor: 10, BisectBatchOnFunctionError: true },
+      FunctionResponseTypes: ["ReportBatchItemFailures"],
+    });
 });
 
 it("a restored table has an id of its own, so functions get new versions, and CloudFormation can import it by its name", () => {
