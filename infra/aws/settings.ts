@@ -43,6 +43,8 @@ export const Stage = z
     throttleRate: z._default(z.number().check(z.nonnegative()), 100),
     throttleBurst: z._default(positive, 200),
     carrierConcurrency: orNone(z.int().check(z.positive())),
+    maxReadUnits: orNone(z.int().check(z.positive())),
+    maxWriteUnits: orNone(z.int().check(z.positive())),
     logRetentionDays: z._default(z.enum(RetentionDays), RetentionDays.ONE_WEEK),
     logLevel: z._default(z.enum(["INFO", "WARN", "ERROR"]), "INFO"),
     accessLogs: z._default(z.boolean(), true),
@@ -102,6 +104,8 @@ export const settingDescriptions = {
   throttleBurst: "the burst above `throttleRate`",
   carrierConcurrency:
     "how many copies of each of the two steps that call the carrier run at once, so that a carrier that hangs leaves concurrency to the API: 100, once the account has a quota of 1,000. Lambda reserves it twice",
+  maxReadUnits: "the most read units a second that the table takes, so that a runaway caller has a maximum price: 12,000 cost $5.40 an hour",
+  maxWriteUnits: "the same for write units: 8,000 cost $18 an hour",
   logRetentionDays: "of every log group: a number of days that CloudWatch Logs supports",
   logLevel:
     '`"WARN"` or `"ERROR"` drops the lines of requests and steps with their metric `ms`, and Lambda\'s `START` and `REPORT` lines',

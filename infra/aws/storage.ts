@@ -33,13 +33,16 @@ export const createStorage = (scope: Construct, settings: Settings) => {
  * another one, and a name, by which CloudFormation imports it: cdk deploy --import-existing-resources.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-automatically.html
  */
-const storedTable = (scope: Construct, { retainData, restoredTable }: Settings, encryptionKey: Key) => {
+const storedTable = (scope: Construct, settings: Settings, encryptionKey: Key) => {
+  const { retainData, restoredTable, maxReadUnits, maxWriteUnits } = settings;
   const parent = restoredTable ? new Construct(scope, restoredTable) : scope;
   const table = new dynamodb.Table(parent, "Table", {
     ...(restoredTable && { tableName: restoredTable }),
     partitionKey: { name: "pk", type: dynamodb.AttributeType.STRING },
     sortKey: { name: "sk", type: dynamodb.AttributeType.STRING },
     billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
+    ...(maxReadUnits && { maxReadRequestUnits: maxReadUnits }),
+    ...(maxWriteUnits && { maxWriteRequestUnits: maxWriteUnits }),
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
     timeToLiveAttribute: "expires_at",
     stream: dynamodb.StreamViewType.NEW_IMAGE,

@@ -209,12 +209,7 @@ describe("only these", () => {
 describe("every resource", () => {
   it("satisfies cdk-nag, or says why not; production warns of what it should not be without", () => {
     expect(stacks.flatMap(({ findings }) => findings)).toEqual([]);
-    const missing = [
-      "alarmEmail is not set",
-      "malwareScan is not true",
-      "carrierConcurrency is not set",
-      "webAclArn is not set",
-    ];
+    const missing = ["alarmEmail is not set", "malwareScan is not true", "carrierConcurrency is not set"];
     expect(production.warnings.map((each) => each.split(":")[0])).toEqual(missing);
   });
 

@@ -35,6 +35,7 @@ const choices = {
     settings: {
       carrierUrl: "https://carrier.example",
       alarmEmail: "operators@example.com",
+      requestsPerKey: null,
       webAclArn: "arn:aws:wafv2:us-east-1:111122223333:regional/webacl/1",
       domainName: "api.example.com",
       certificateArn: "arn:aws:acm:us-east-1:111122223333:certificate/1",
@@ -52,6 +53,8 @@ const choices = {
       carrierFunction: "adapter",
       restoredTable: "restored",
       requestsPerKey: 3_000,
+      maxReadUnits: null,
+      maxWriteUnits: null,
       requestsPerAddress: 10,
       requestsInTotal: 300_000,
       malwareScan: "tag",
