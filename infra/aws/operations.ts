@@ -82,18 +82,22 @@ const atLeast = (threshold: number, metric: cloudwatch.IMetric, alarmDescription
   treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
 });
 
-const defective = "Within five minutes, functions failed three times or more for a reason that is their own.";
+const defective =
+  "Functions failed three or more times within five minutes because of a fault in their code or deployment.";
 const killed =
   "Within five minutes, functions that are released step by step ended three times or more without a response.";
-const throttled = "Lambda throttled calls: the account's concurrency, or what is reserved for a function, was used up.";
+const throttled =
+  "Lambda throttled calls of any function of the account in this region: its concurrency, or what is reserved for a function, was used up.";
 const conflicting = "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.";
 const slow = "For 15 minutes, one request in a hundred took three seconds or more.";
 const late = "An event has waited for ten minutes or more: the bus does not accept it.";
 const unpublished =
   "An event cannot be read (EVENT_UNREADABLE) or failed on every retry: see the queue of dead letters.";
-const stopped = "SWEEP_STOPPED: the table does not know too many files of a day. Nothing of it was removed.";
+const stopped = "SWEEP_STOPPED: too many of one day's files are not in the table. No file of that day was removed.";
 const unfinished = "A sweep ran out of time. The next one continues where it stopped.";
-const dead = "A sweep and both its retries failed: files without metadata accumulate.";
+const unswept = "A sweep and both its retries failed: files without metadata accumulate.";
+const failed = "A checkout failed because of a fault, not a refusal. The order is still in CART.";
+const overdue = "A checkout is recorded as running for longer than one can take: the event of its end was lost.";
 const missed = "No sweep has started for two days or more: files without metadata accumulate.";
 
 export const killsOf = (wave: number) => `KilledFunctions${wave + 1}`;
@@ -102,20 +106,22 @@ const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmPro
   Defects: atLeast(3, metrics.defects, defective),
   ...Object.fromEntries(metrics.kills.map((metric, wave) => [killsOf(wave), atLeast(3, metric, killed)])),
   ServerErrors: atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx."),
-  FunctionThrottles: atLeast(1, metrics.throttles.functions, throttled),
+  // The metric has no dimension for a stack.
+  AccountThrottles: atLeast(1, metrics.throttles.functions, throttled),
   ReadThrottles: atLeast(1, metrics.throttles.reads, "DynamoDB throttled reads of the table."),
   WriteThrottles: atLeast(1, metrics.throttles.writes, "DynamoDB throttled writes to the table."),
   Conflicts: { ...atLeast(100, metrics.throttles.conflicts, conflicting), evaluationPeriods: 3 },
   SlowRequests: { ...atLeast(3000, metrics.latencyP99, slow), evaluationPeriods: 3 },
-  FailedCheckouts: atLeast(1, metrics.checkouts.failed, "A checkout failed. The order is still in CART."),
-  EndlessCheckouts: atLeast(1, metrics.checkouts.timedOut, "A checkout did not end within a week."),
-  FailedReleases: atLeast(1, metrics.failedReleases, "The lock of a checkout that ended could not be released."),
+  FailedCheckouts: atLeast(1, metrics.checkouts.failed, failed),
+  TimedOutCheckouts: atLeast(1, metrics.checkouts.timedOut, "A checkout did not end within a week."),
+  OverdueCheckouts: atLeast(1, metrics.overdueCheckouts, overdue),
+  FailedLockReleases: atLeast(1, metrics.failedLockReleases, "The lock of a checkout that ended could not be released."),
   DeadLetters: atLeast(1, metrics.deadLetters, unpublished),
   LateEvents: atLeast(600_000, metrics.eventAgeMs, late),
   StoppedSweeps: atLeast(1, metrics.sweeps.stopped, stopped),
   UnfinishedSweeps: atLeast(1, metrics.sweeps.unfinished, unfinished),
   // Lambda retries an event twice.
-  DeadSweeps: atLeast(3, metrics.sweeps.failed, dead),
+  FailedSweeps: atLeast(3, metrics.sweeps.failed, unswept),
   MissedSweeps: {
     ...atLeast(1, metrics.sweeps.started, missed),
     evaluationPeriods: 2,
@@ -126,8 +132,8 @@ const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmPro
   },
 });
 
-/** The resources that alarms and the dashboard monitor. `failure` is the step that ends a failed checkout. */
-type Monitored = Readonly<Record<"failure" | "release" | "sweep" | "publisher", IFunction>> & {
+/** The resources that alarms and the dashboard monitor. */
+type Monitored = Readonly<Record<"release" | "sweep" | "publisher", IFunction>> & {
   readonly rest: RestApi;
   /** The functions that are released step by step. */
   readonly canaries: readonly (readonly IFunction[])[];
@@ -143,7 +149,7 @@ const inADay = { period: Duration.days(1), statistic: cloudwatch.Stats.SUM };
 /** Contains no metric math for an emulator: not every one supports it in an alarm, and none has canaries. */
 const metricsOf = (
   { settings: { stackName: stack }, storage: { table }, deadLetters }: Deployment,
-  { rest, machine, failure, release, sweep, publisher, canaries }: Monitored,
+  { rest, machine, release, sweep, publisher, canaries }: Monitored,
 ) => ({
   requests: rest.metricCount(inFiveMinutes),
   // A function that cannot be loaded, or is killed, logs no defect. An alarm has ten metrics at most.
@@ -168,11 +174,13 @@ const metricsOf = (
   checkouts: {
     started: machine.metricStarted(inFiveMinutes),
     succeeded: machine.metricSucceeded(inFiveMinutes),
-    // An execution fails, too, if another run is checking the order out. That is not the failure of a checkout.
-    failed: failure.metricInvocations(inFiveMinutes),
+    // An execution also fails if another run is checking the order out, or if the carrier refuses it.
+    failed: logged("FailedCheckouts", { stack }, inFiveMinutes),
+    refused: logged("RefusedCheckouts", { stack }, inFiveMinutes),
     timedOut: machine.metricTimedOut(inFiveMinutes),
   },
-  failedReleases: release.metricErrors(inFiveMinutes),
+  overdueCheckouts: logged("OverdueCheckouts", functionOf(sweep), inADay),
+  failedLockReleases: release.metricErrors(inFiveMinutes),
   deadLetters: deadLetters.metricApproximateNumberOfMessagesVisible(mostInFiveMinutes),
   eventAgeMs: publisher.metric("IteratorAge", mostInFiveMinutes),
   sweeps: {
@@ -183,7 +191,7 @@ const metricsOf = (
   },
 });
 
-/** A metric that the functions log: see shared/log.ts and functions/sweep-orphan-files.ts. */
+/** A metric that the functions log: see shared/log.ts, shared/checkout/metrics.ts and functions/sweep-orphan-files.ts. */
 const logged = (metricName: string, dimensionsMap: Record<string, string>, over: typeof inADay) =>
   new cloudwatch.Metric({ namespace: "Patchbay", metricName, dimensionsMap, ...over });
 
@@ -191,7 +199,7 @@ const logged = (metricName: string, dimensionsMap: Record<string, string>, over:
 const functionOf = (alias: IFunction) => ({ FunctionName: alias.metricErrors().dimensions?.FunctionName });
 
 const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: cloudwatch.Alarm[]) => {
-  const { requests, callerErrors, serverErrors, defects, latencyP50, latencyP99, failedReleases, deadLetters } =
+  const { requests, callerErrors, serverErrors, defects, latencyP50, latencyP99, failedLockReleases, deadLetters } =
     metrics;
   const rows = [
     [new cloudwatch.AlarmStatusWidget({ title: "Alarms", alarms, width: 24 })],
@@ -203,10 +211,14 @@ const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics,
       graph("Checkouts per 5 minutes", ...Object.values(metrics.checkouts)),
       graph("Throttled calls and conflicts per 5 minutes", ...Object.values(metrics.throttles)),
     ],
-    [graph("Mean ms by route", mean("route")), graph("Mean ms by step", mean("step"))],
+    [
+      // The metric has no dimension for a stack.
+      graph("Mean ms by route, all stages of the account", mean("route")),
+      graph("Mean ms by step, all stages of the account", mean("step")),
+    ],
     [
       graph("Sweeps per day", ...Object.values(metrics.sweeps)),
-      graph("Events that failed per 5 minutes", failedReleases, deadLetters),
+      graph("Events that failed per 5 minutes", failedLockReleases, deadLetters),
     ],
     [graph("Counts of the functions per day", search("{Patchbay,FunctionName}", "Sum", 86_400))],
   ];

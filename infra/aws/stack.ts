@@ -36,11 +36,11 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const deployment = { settings, storage, bundles, deadLetters };
   const { rest, endpoints } = createApi(stack, deployment);
   const waysIn = createWaysIn(stack, deployment);
-  const { machine, secret, failure, release } = createCheckout(stack, deployment);
+  const { machine, secret, release } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
   const { bus, publisher, archiveArn, policy } = createEvents(stack, deployment);
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
-  const monitored = { rest, machine, failure, release, sweep, publisher, canaries };
+  const monitored = { rest, machine, release, sweep, publisher, canaries };
   const { topic, alarmNamed } = createOperations(stack, deployment, monitored);
   const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
   if (settings.malwareScan) createMalwareScan(stack, deployment, topic);
@@ -83,12 +83,12 @@ const createWaysIn = (stack: Stack, deployment: Deployment) => {
   };
 };
 
-/** Creates the daily sweep, which removes the files without metadata that a crash can leave behind. */
+/** Creates the daily sweep, which removes the files without metadata that a crash can leave behind, and counts overdue checkouts. */
 const createSweep = (stack: Stack, deployment: Deployment) => {
   const { deadLetters: deadLetterQueue } = deployment;
   const handler = createFunction(stack, deployment, {
     name: otherFunctions.sweep,
-    grants: { table: ["GetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
+    grants: { table: ["GetItem", "Query", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     deadLetterQueue,
     ...(deployment.settings.rollout === "canary" && { environment: { RELEASE: releaseOf(deployment) } }),
@@ -130,7 +130,7 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
 const warn = (stack: Stack, settings: Settings) => {
   const { alarmEmail, malwareScan, carrierConcurrency } = settings;
   const consequences = {
-    alarmEmail: !alarmEmail && "nobody is told of alarms",
+    alarmEmail: !alarmEmail && "no one is notified of alarms",
     malwareScan: malwareScan !== true && "the carrier gets files that nobody has scanned",
     carrierConcurrency: !carrierConcurrency && "a carrier that hangs takes the concurrency of the API",
     webAclArn: !hasFirewall(settings) && "no web ACL protects the API",
