@@ -83,11 +83,11 @@ export const settingDescriptions = {
   carrierUrl:
     "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`. For any other stage, `null` means `https://carrier.invalid`",
   carrierFunction:
-    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region. One in another account must allow it in its own policy",
+    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region. One in another account needs a policy that allows it",
   alarmEmail: "the address for alarms",
   webAclArn: 'a regional WAF web ACL for the API: see "The firewall"',
   requestsPerKey:
-    "how many requests an API key may send within five minutes, at least 10. Creates a web ACL, instead of `webAclArn`",
+    "how many requests an API key may send in five minutes. Creates a web ACL, instead of `webAclArn`",
   requestsPerAddress: "the same for an address",
   requestsInTotal: "the same for all callers together: 150,000 are 500 a second",
   domainName: "the API's own name: see below",
@@ -98,17 +98,17 @@ export const settingDescriptions = {
   uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
   malwareScan: '`"tag"` scans each file; `true` lets only clean ones reach the carrier, too: see "The malware scan"',
   apiLogsRole:
-    'API Gateway writes the logs of a region with one role. `"own"`: this stack creates and retains it. `"existing"`: another stack has created it',
+    'the one role with which API Gateway writes the logs of a region: this stack creates and retains it, or another stack has created it (`"existing"`)',
   architecture: 'that of the functions, or `"x86_64"`. On an emulator, that of the machine',
   throttleRate: 'requests a second to each method. 0 stops all: see "Maintenance"',
   throttleBurst: "the burst above `throttleRate`",
   carrierConcurrency:
-    "how many copies of each of the two steps that call the carrier run at once, so that a carrier that hangs leaves concurrency to the API: 100, once the account has a quota of 1,000. Lambda reserves it twice",
-  maxReadUnits: "the most read units a second that the table takes, so that a runaway caller has a maximum price: 12,000 cost $5.40 an hour",
+    "how many copies of each of the two steps that call the carrier run at once, so that a slow carrier leaves concurrency to the API. Lambda reserves it twice",
+  maxReadUnits: "the most read units a second that the table takes: 12,000 cost $5.40 an hour",
   maxWriteUnits: "the same for write units: 8,000 cost $18 an hour",
   logRetentionDays: "of every log group: a number of days that CloudWatch Logs supports",
   logLevel:
-    '`"WARN"` or `"ERROR"` drops the lines of requests and steps with their metric `ms`, and Lambda\'s `START` and `REPORT` lines',
+    '`"WARN"` or `"ERROR"` drops the lines of requests and steps with their metric `ms`, and Lambda\'s own lines',
   accessLogs: "the gateway's access logs",
   tracing: "X-Ray",
   tags: "of every resource, in addition to `Application` and `Stage`",
