@@ -129,6 +129,7 @@ const unsupportedByEmulators = {
   domainName: null,
   certificateArn: null,
   malwareScan: false,
+  ...{ webAclArn: null, requestsPerKey: null, requestsPerAddress: null, requestsInTotal: null },
 } as const;
 
 const folder = join(import.meta.dirname, "stages");

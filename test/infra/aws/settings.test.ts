@@ -38,10 +38,12 @@ describe("a stage's file", () => {
       carrierUrl,
       rollout: "canary",
       malwareScan: true,
+      requestsPerKey: 30_000,
     };
     writeFileSync(file, JSON.stringify(production));
     expect(readSettings({ stage: file }, "http://127.0.0.1:4566")).toMatchObject({
       ...{ rollout: "all-at-once", domainName: null, certificateArn: null, malwareScan: false },
+      ...{ webAclArn: null, requestsPerKey: null },
       emptyBucket: false,
     });
   });
