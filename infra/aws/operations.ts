@@ -115,7 +115,11 @@ const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmPro
   FailedCheckouts: atLeast(1, metrics.checkouts.failed, failed),
   TimedOutCheckouts: atLeast(1, metrics.checkouts.timedOut, "A checkout did not end within a week."),
   OverdueCheckouts: atLeast(1, metrics.overdueCheckouts, overdue),
-  FailedLockReleases: atLeast(1, metrics.failedLockReleases, "The lock of a checkout that ended could not be released."),
+  FailedLockReleases: atLeast(
+    1,
+    metrics.failedLockReleases,
+    "The lock of a checkout that ended could not be released.",
+  ),
   DeadLetters: atLeast(1, metrics.deadLetters, unpublished),
   LateEvents: atLeast(600_000, metrics.eventAgeMs, late),
   StoppedSweeps: atLeast(1, metrics.sweeps.stopped, stopped),

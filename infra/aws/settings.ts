@@ -86,8 +86,7 @@ export const settingDescriptions = {
     "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region. One in another account needs a policy that allows it",
   alarmEmail: "the address for alarms",
   webAclArn: 'a regional WAF web ACL for the API: see "The firewall"',
-  requestsPerKey:
-    "how many requests an API key may send in five minutes. Creates a web ACL, instead of `webAclArn`",
+  requestsPerKey: "how many requests an API key may send in five minutes. Creates a web ACL, instead of `webAclArn`",
   requestsPerAddress: "the same for an address",
   requestsInTotal: "the same for all callers together: 150,000 are 500 a second",
   domainName: "the API's own name: see below",

@@ -58,7 +58,8 @@ const answer = async (operation: string, input: Record<string, unknown>, pass: (
   if (operation === "RestoreTableToPointInTime") {
     await copyTable(TargetTableName);
     const arn = `arn:aws:dynamodb:dynoxide:000000000000:table/${input.SourceTableName}`;
-    if (JSON.stringify(input.OnDemandThroughputOverride) !== JSON.stringify(maximum)) return refusal("ValidationException");
+    if (JSON.stringify(input.OnDemandThroughputOverride) !== JSON.stringify(maximum))
+      return refusal("ValidationException");
     restored.set(TargetTableName, { SourceTableArn: arn, RestoreDateTime: input.RestoreDateTime });
     busy = 2;
     return { status: 200, body: {} };
@@ -73,7 +74,10 @@ const answer = async (operation: string, input: Record<string, unknown>, pass: (
   if (operation === "DescribeTable") {
     const response = await pass();
     const { Table } = z.parse(z.object({ Table: z.optional(z.looseObject({})) }), await response.clone().json());
-    return { status: response.status, body: Table ? { Table: { ...Table, OnDemandThroughput: maximum } } : await response.json() };
+    return {
+      status: response.status,
+      body: Table ? { Table: { ...Table, OnDemandThroughput: maximum } } : await response.json(),
+    };
   }
   if (operation.endsWith("ContinuousBackups")) {
     // A new table has no backups for a moment.

@@ -198,10 +198,9 @@ describe("only these", () => {
       /^(logs:\w+(LogDelivery|LogDeliveries|ResourcePolic(y|ies)|LogGroups)|xray:\w+) on \*$/.test(text);
     expect(unique(wild).filter((each) => !listed.has(each) && !isDelivery(each))).toEqual([]);
     expect(unique(resources.flatMap(({ properties }) => textsIn(properties.ManagedPolicyArns ?? [])))).toEqual(
-      [
-        "AWSLambdaBasicExecutionRole",
-        "AmazonAPIGatewayPushToCloudWatchLogs",
-      ].map((name) => `arn:\${AWS::Partition}:iam::aws:policy/service-role/${name}`),
+      ["AWSLambdaBasicExecutionRole", "AmazonAPIGatewayPushToCloudWatchLogs"].map(
+        (name) => `arn:\${AWS::Partition}:iam::aws:policy/service-role/${name}`,
+      ),
     );
   });
 });
@@ -353,12 +352,23 @@ it("the stack policy refuses to delete and to replace what holds data or an addr
       Condition: { StringEquals: { ResourceType: types.map((type) => `AWS::${type}`) } },
     },
   ];
-  const data = ["S3::Bucket", "KMS::Key", "SecretsManager::Secret", "SQS::Queue", "Events::EventBus", "Events::Archive"];
+  const data = [
+    "S3::Bucket",
+    "KMS::Key",
+    "SecretsManager::Secret",
+    "SQS::Queue",
+    "Events::EventBus",
+    "Events::Archive",
+  ];
   const kept = [...data, "ApiGateway::RestApi", "ApiGateway::DomainName"];
   expect(policy("stack-policy")).toEqual(refusing(["DynamoDB::Table", ...kept]));
   expect(policy("stack-policy-restore")).toEqual(refusing(kept));
   const { resources: all } = synthesize("production with all that it may have");
-  for (const kind of kept) expect([...all.values()].some((each) => each.kind.startsWith(kind)), kind).toBe(true);
+  for (const kind of kept)
+    expect(
+      [...all.values()].some((each) => each.kind.startsWith(kind)),
+      kind,
+    ).toBe(true);
 });
 
 it("an event that the bus refuses holds up a tenth of its shard, and not the rest of its batch", () => {

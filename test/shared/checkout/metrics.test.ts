@@ -59,5 +59,9 @@ it("every metric of this project that raises an alarm is logged by the code", ()
     "SweepsStopped",
     "SweepsUnfinished",
   ]);
-  for (const name of watched) expect(code.some((text) => text.includes(name)), name).toBe(true);
+  for (const name of watched)
+    expect(
+      code.some((text) => text.includes(name)),
+      name,
+    ).toBe(true);
 });
