@@ -1,15 +1,18 @@
 import { sweepOrphanFiles } from "../shared/attachments/sweep.ts";
+import { countOverdueRuns } from "../shared/checkout/metrics.ts";
 import { emitCounts, log, loggingFailures } from "../shared/log.ts";
 
 type Context = { readonly functionName: string; readonly getRemainingTimeInMillis: () => number };
 
-/** Runs daily. A sweep that does not finish before the timeout continues the next day. */
+/** Runs daily. A sweep that does not finish before the timeout continues the next day. It also counts checkouts that nobody saw end. */
 export const handler = loggingFailures("sweep", async (_event: unknown, context: Context) => {
   const now = new Date();
+  const OverdueCheckouts = await countOverdueRuns(now);
   const swept = await sweepOrphanFiles({ now, remainingMs: context.getRemainingTimeInMillis });
   const { days: SweptDays, files: SweptFiles, removed: OrphanFilesRemoved, finished, stopped } = swept;
   if (stopped) log.error("SWEEP_STOPPED", stopped);
   const [SweepsUnfinished, SweepsStopped] = [finished || stopped ? 0 : 1, stopped ? 1 : 0];
-  emitCounts({ SweptDays, SweptFiles, OrphanFilesRemoved, SweepsUnfinished, SweepsStopped }, now, context.functionName);
+  const files = { SweptDays, SweptFiles, OrphanFilesRemoved, SweepsUnfinished, SweepsStopped };
+  emitCounts({ ...files, OverdueCheckouts }, now, context.functionName);
   return swept;
 });

@@ -125,8 +125,8 @@ describe("the READMEs", () => {
   });
 
   /** Of other programs. */
-  const others = `AWSBackupServiceRolePolicyForRestores AWSManagedRulesCommonRuleSet SizeRestrictions_BODY PutSecretValue
-    SendObjectMalwareScan BackupVaultName LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData UPDATE_ROLLBACK_COMPLETE UPDATE_ROLLBACK_FAILED ExecutionsFailed
+  const others = `AWSManagedRulesCommonRuleSet SizeRestrictions_BODY PutSecretValue
+    SendObjectMalwareScan SetStackPolicy LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData UPDATE_ROLLBACK_COMPLETE UPDATE_ROLLBACK_FAILED ExecutionsFailed
     --resource-mapping --add-host --omit --cli-binary-format`;
 
   it("name only options, settings, variables, alarms and properties that a file of the repository has", () => {

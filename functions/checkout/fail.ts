@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { failRun } from "../../shared/checkout/checkout-run.ts";
 import { State } from "../../shared/checkout/checkout-schema.ts";
+import { countFailure } from "../../shared/checkout/metrics.ts";
 import { stepHandler } from "../../shared/checkout/step-handler.ts";
 import { failStep } from "../../shared/checkout/steps.ts";
 
@@ -11,7 +12,9 @@ const Failed = z.object({
   failure: z.optional(z.object({ Error: z.string() })),
 });
 
-export const handler = stepHandler(failStep, Failed, ({ reason, failure, ...ref }) => {
+export const handler = stepHandler(failStep, Failed, async ({ reason, failure, ...ref }) => {
   const thrown = failure && `A step failed: ${failure.Error}. See its log.`;
-  return failRun(ref, reason ?? thrown ?? "The run has lost the order's lock.", new Date());
+  const failed = await failRun(ref, reason ?? thrown ?? "The run has lost the order's lock.", new Date());
+  countFailure(ref, failed.kind);
+  return failed;
 });

@@ -52,10 +52,13 @@ const nameAt = (source: string, to: Date) => `${source}-${to.toISOString().repla
 
 /** Starts the restore, unless the table is its result. Another table of that name is left alone. */
 const startRestore = async (source: string, target: string, to: Date): Promise<void> => {
-  const { TableArn } = await existing(source);
+  const { TableArn, OnDemandThroughput } = await existing(source);
   const found = await describe(target);
   if (!found) {
-    await client.restoreTableToPointInTime({ SourceTableName: source, TargetTableName: target, RestoreDateTime: to });
+    await client.restoreTableToPointInTime({
+      ...{ SourceTableName: source, TargetTableName: target, RestoreDateTime: to },
+      ...(OnDemandThroughput && { OnDemandThroughputOverride: OnDemandThroughput }),
+    });
     return;
   }
   const { SourceTableArn, RestoreDateTime } = found.RestoreSummary ?? {};
@@ -114,7 +117,7 @@ const seconds = (text: string): number => {
 const restore = async ({ to, as, poll }: { to?: Date; as?: string; poll: number }): Promise<void> => {
   const source = env.tableName();
   const target = as ?? (to && nameAt(source, to));
-  if (!target) throw new UsageError("Say --to <time>, or --as <table> for a table that is restored already.");
+  if (!target) throw new UsageError("Specify --to <time>, or --as <table> to continue with a restored table.");
   if (target === source) throw new UsageError("--as names the table that is in service.");
   if (to) await startRestore(source, target, to);
   else await existing(target);
@@ -140,7 +143,7 @@ export const addRestoreCommand = (program: Command): void => {
     .option("--poll <seconds>", "how often to ask whether a change has ended", seconds, 10)
     .addHelpText(
       "after",
-      "\nChanges nothing in the table that is in service. If it is interrupted, repeat it: it continues. With --as alone, it continues\nwith a table that AWS Backup has restored.",
+      "\nChanges nothing in the table that is in service. If it is interrupted, repeat it: it continues. With --as alone, it continues\nwith a table that is already restored.",
     )
     .action(restore);
 };

@@ -42,6 +42,8 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
         dynamodb: { Keys: { sk: { S: FilterRule.beginsWith(eventPrefix) } } },
       }),
     ],
+    // An event that is refused holds up a tenth of its shard, and only its own half of a batch. Events have no order.
+    parallelizationFactor: 10,
     reportBatchItemFailures: true,
     bisectBatchOnError: true,
     // The stream keeps a record for 24 hours. What waits behind this one must not be lost.

@@ -52,11 +52,16 @@ const allowTableKey = (mayWrite: boolean, { key }: Storage) =>
     "dynamodb",
   );
 
-/** Reads and writes of the items in partitions whose keys match, with these attributes only if there are any. */
+/**
+ * Reads and writes of the items in partitions whose keys match, with these attributes only if there are any. `ForAllValues` also holds
+ * for a request without the key, which `Null` excludes.
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-single-vs-multi-valued-context-keys.html
+ */
 const allowKeys = (actions: readonly TableAction[], { table }: Storage, patterns: string[], attributes?: string[]) =>
   allow(tableActions(actions), table.tableArn, {
     "ForAllValues:StringLike": { "dynamodb:LeadingKeys": patterns },
     ...(attributes && { "ForAllValues:StringEquals": { "dynamodb:Attributes": attributes } }),
+    Null: { "dynamodb:LeadingKeys": "false", ...(attributes && { "dynamodb:Attributes": "false" }) },
   });
 
 const orders = [keys.order("*").pk, keys.request("*").pk];

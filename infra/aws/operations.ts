@@ -1,4 +1,4 @@
-import { Duration } from "aws-cdk-lib";
+import { Aws, Duration } from "aws-cdk-lib";
 import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import * as cloudwatch from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
@@ -12,12 +12,13 @@ import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import type { Deployment } from "./function.ts";
+import { arnOf } from "./grants.ts";
 
 /** Creates the alarms, their topic and the dashboard. infra/runbook.md says what to do about each. */
 export const createOperations = (scope: Construct, deployment: Deployment, monitored: Monitored) => {
   const { settings, storage } = deployment;
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
-  letPublish(topic, storage.key, "cloudwatch");
+  grantPublish(topic, storage.key, "cloudwatch");
   if (settings.alarmEmail) topic.addSubscription(new EmailSubscription(settings.alarmEmail));
 
   const metrics = metricsOf(deployment, monitored);
@@ -36,31 +37,37 @@ export const createOperations = (scope: Construct, deployment: Deployment, monit
 };
 
 /**
- * Lets a service publish for this account. The topic has a policy of its own, so it lacks the default one, which lets the account's
- * alarms publish. The default policy of the KMS key does not let them use it.
+ * Lets a service publish. The topic has a policy of its own, so it lacks the default one, which lets the account's alarms publish. The
+ * default policy of the KMS key lets no service use it.
+ *
+ * EventBridge supports no condition in the policy of a topic, and none on the source in that of its key. The key's is bound to this
+ * stack's topics instead, by a pattern: the topic refers to the key.
+ * https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-sns-permissions
+ * https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services
  */
-const letPublish = (topic: Topic, key: Key, service: "cloudwatch" | "events") => {
-  const ofThisAccount = {
-    principals: [new ServicePrincipal(`${service}.amazonaws.com`)],
-    conditions: { StringEquals: { "aws:SourceAccount": topic.stack.account } },
+const grantPublish = (topic: Topic, key: Key, service: "cloudwatch" | "events") => {
+  const principals = [new ServicePrincipal(`${service}.amazonaws.com`)];
+  const ofThisAccount = { StringEquals: { "aws:SourceAccount": Aws.ACCOUNT_ID } };
+  const ofThisStack = {
+    ArnLike: { "kms:EncryptionContext:aws:sns:topicArn": arnOf("sns", `${topic.stack.stackName}-*`) },
   };
+  const [onTopic, onKey] = service === "events" ? [{}, ofThisStack] : [ofThisAccount, ofThisAccount];
   topic.addToResourcePolicy(
-    new PolicyStatement({ actions: ["sns:Publish"], resources: [topic.topicArn], ...ofThisAccount }),
+    new PolicyStatement({ actions: ["sns:Publish"], resources: [topic.topicArn], principals, conditions: onTopic }),
   );
-  key.addToResourcePolicy(
-    new PolicyStatement({ actions: ["kms:Decrypt", "kms:GenerateDataKey*"], resources: ["*"], ...ofThisAccount }),
-  );
+  const actions = ["kms:Decrypt", "kms:GenerateDataKey*"];
+  key.addToResourcePolicy(new PolicyStatement({ actions, resources: ["*"], principals, conditions: onKey }));
 };
 
-/** Sends events of AWS to the topic of the alarms: of what has no metric. */
+/** Forwards AWS events that have no metric to the alarm topic. */
 export const report = (
   { storage, deadLetters: deadLetterQueue }: Deployment,
   topic: Topic,
   id: string,
   rule: Pick<RuleProps, "description" | "eventPattern">,
 ) => {
-  letPublish(topic, storage.key, "events");
-  // For the stack's own topic, CDK would let the rules of every account publish.
+  grantPublish(topic, storage.key, "events");
+  // For the stack's own topic, CDK would add statements of its own.
   const target = Topic.fromTopicArn(topic, id, topic.topicArn);
   new Rule(topic.stack, id, { ...rule, targets: [new SnsTopic(target, { deadLetterQueue })] });
 };
@@ -75,18 +82,22 @@ const atLeast = (threshold: number, metric: cloudwatch.IMetric, alarmDescription
   treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
 });
 
-const defective = "Within five minutes, functions failed three times or more for a reason that is their own.";
+const defective =
+  "Functions failed three or more times within five minutes because of a fault in their code or deployment.";
 const killed =
   "Within five minutes, functions that are released step by step ended three times or more without a response.";
-const throttled = "Lambda throttled calls: the account's concurrency, or what is reserved for a function, was used up.";
+const throttled =
+  "Lambda throttled calls of any function of the account in this region: its concurrency, or what is reserved for a function, was used up.";
 const conflicting = "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.";
 const slow = "For 15 minutes, one request in a hundred took three seconds or more.";
 const late = "An event has waited for ten minutes or more: the bus does not accept it.";
 const unpublished =
   "An event cannot be read (EVENT_UNREADABLE) or failed on every retry: see the queue of dead letters.";
-const stopped = "SWEEP_STOPPED: the table does not know too many files of a day. Nothing of it was removed.";
+const stopped = "SWEEP_STOPPED: too many of one day's files are not in the table. No file of that day was removed.";
 const unfinished = "A sweep ran out of time. The next one continues where it stopped.";
-const dead = "A sweep and both its retries failed: files without metadata accumulate.";
+const unswept = "A sweep and both its retries failed: files without metadata accumulate.";
+const failed = "A checkout failed because of a fault, not a refusal. The order is still in CART.";
+const overdue = "A checkout is recorded as running for longer than one can take: the event of its end was lost.";
 const missed = "No sweep has started for two days or more: files without metadata accumulate.";
 
 export const killsOf = (wave: number) => `KilledFunctions${wave + 1}`;
@@ -95,20 +106,26 @@ const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmPro
   Defects: atLeast(3, metrics.defects, defective),
   ...Object.fromEntries(metrics.kills.map((metric, wave) => [killsOf(wave), atLeast(3, metric, killed)])),
   ServerErrors: atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx."),
-  FunctionThrottles: atLeast(1, metrics.throttles.functions, throttled),
+  // The metric has no dimension for a stack.
+  AccountThrottles: atLeast(1, metrics.throttles.functions, throttled),
   ReadThrottles: atLeast(1, metrics.throttles.reads, "DynamoDB throttled reads of the table."),
   WriteThrottles: atLeast(1, metrics.throttles.writes, "DynamoDB throttled writes to the table."),
   Conflicts: { ...atLeast(100, metrics.throttles.conflicts, conflicting), evaluationPeriods: 3 },
   SlowRequests: { ...atLeast(3000, metrics.latencyP99, slow), evaluationPeriods: 3 },
-  FailedCheckouts: atLeast(1, metrics.checkouts.failed, "A checkout failed. The order is still in CART."),
-  EndlessCheckouts: atLeast(1, metrics.checkouts.timedOut, "A checkout did not end within a week."),
-  FailedReleases: atLeast(1, metrics.failedReleases, "The lock of a checkout that ended could not be released."),
+  FailedCheckouts: atLeast(1, metrics.checkouts.failed, failed),
+  TimedOutCheckouts: atLeast(1, metrics.checkouts.timedOut, "A checkout did not end within a week."),
+  OverdueCheckouts: atLeast(1, metrics.overdueCheckouts, overdue),
+  FailedLockReleases: atLeast(
+    1,
+    metrics.failedLockReleases,
+    "The lock of a checkout that ended could not be released.",
+  ),
   DeadLetters: atLeast(1, metrics.deadLetters, unpublished),
   LateEvents: atLeast(600_000, metrics.eventAgeMs, late),
   StoppedSweeps: atLeast(1, metrics.sweeps.stopped, stopped),
   UnfinishedSweeps: atLeast(1, metrics.sweeps.unfinished, unfinished),
   // Lambda retries an event twice.
-  DeadSweeps: atLeast(3, metrics.sweeps.failed, dead),
+  FailedSweeps: atLeast(3, metrics.sweeps.failed, unswept),
   MissedSweeps: {
     ...atLeast(1, metrics.sweeps.started, missed),
     evaluationPeriods: 2,
@@ -119,8 +136,8 @@ const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmPro
   },
 });
 
-/** The resources that alarms and the dashboard monitor. `failure` is the step that ends a failed checkout. */
-type Monitored = Readonly<Record<"failure" | "release" | "sweep" | "publisher", IFunction>> & {
+/** The resources that alarms and the dashboard monitor. */
+type Monitored = Readonly<Record<"release" | "sweep" | "publisher", IFunction>> & {
   readonly rest: RestApi;
   /** The functions that are released step by step. */
   readonly canaries: readonly (readonly IFunction[])[];
@@ -136,7 +153,7 @@ const inADay = { period: Duration.days(1), statistic: cloudwatch.Stats.SUM };
 /** Contains no metric math for an emulator: not every one supports it in an alarm, and none has canaries. */
 const metricsOf = (
   { settings: { stackName: stack }, storage: { table }, deadLetters }: Deployment,
-  { rest, machine, failure, release, sweep, publisher, canaries }: Monitored,
+  { rest, machine, release, sweep, publisher, canaries }: Monitored,
 ) => ({
   requests: rest.metricCount(inFiveMinutes),
   // A function that cannot be loaded, or is killed, logs no defect. An alarm has ten metrics at most.
@@ -161,11 +178,13 @@ const metricsOf = (
   checkouts: {
     started: machine.metricStarted(inFiveMinutes),
     succeeded: machine.metricSucceeded(inFiveMinutes),
-    // An execution fails, too, if another run is checking the order out. That is not the failure of a checkout.
-    failed: failure.metricInvocations(inFiveMinutes),
+    // An execution also fails if another run is checking the order out, or if the carrier refuses it.
+    failed: logged("FailedCheckouts", { stack }, inFiveMinutes),
+    refused: logged("RefusedCheckouts", { stack }, inFiveMinutes),
     timedOut: machine.metricTimedOut(inFiveMinutes),
   },
-  failedReleases: release.metricErrors(inFiveMinutes),
+  overdueCheckouts: logged("OverdueCheckouts", functionOf(sweep), inADay),
+  failedLockReleases: release.metricErrors(inFiveMinutes),
   deadLetters: deadLetters.metricApproximateNumberOfMessagesVisible(mostInFiveMinutes),
   eventAgeMs: publisher.metric("IteratorAge", mostInFiveMinutes),
   sweeps: {
@@ -176,7 +195,7 @@ const metricsOf = (
   },
 });
 
-/** A metric that the functions log: see shared/log.ts and functions/sweep-orphan-files.ts. */
+/** A metric that the functions log: see shared/log.ts, shared/checkout/metrics.ts and functions/sweep-orphan-files.ts. */
 const logged = (metricName: string, dimensionsMap: Record<string, string>, over: typeof inADay) =>
   new cloudwatch.Metric({ namespace: "Patchbay", metricName, dimensionsMap, ...over });
 
@@ -184,7 +203,7 @@ const logged = (metricName: string, dimensionsMap: Record<string, string>, over:
 const functionOf = (alias: IFunction) => ({ FunctionName: alias.metricErrors().dimensions?.FunctionName });
 
 const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: cloudwatch.Alarm[]) => {
-  const { requests, callerErrors, serverErrors, defects, latencyP50, latencyP99, failedReleases, deadLetters } =
+  const { requests, callerErrors, serverErrors, defects, latencyP50, latencyP99, failedLockReleases, deadLetters } =
     metrics;
   const rows = [
     [new cloudwatch.AlarmStatusWidget({ title: "Alarms", alarms, width: 24 })],
@@ -196,10 +215,14 @@ const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics,
       graph("Checkouts per 5 minutes", ...Object.values(metrics.checkouts)),
       graph("Throttled calls and conflicts per 5 minutes", ...Object.values(metrics.throttles)),
     ],
-    [graph("Mean ms by route", mean("route")), graph("Mean ms by step", mean("step"))],
+    [
+      // The metric has no dimension for a stack.
+      graph("Mean ms by route, all stages of the account", mean("route")),
+      graph("Mean ms by step, all stages of the account", mean("step")),
+    ],
     [
       graph("Sweeps per day", ...Object.values(metrics.sweeps)),
-      graph("Events that failed per 5 minutes", failedReleases, deadLetters),
+      graph("Events that failed per 5 minutes", failedLockReleases, deadLetters),
     ],
     [graph("Counts of the functions per day", search("{Patchbay,FunctionName}", "Sum", 86_400))],
   ];

@@ -1,6 +1,11 @@
 import type { Stack } from "aws-cdk-lib";
 import type { Alarm } from "aws-cdk-lib/aws-cloudwatch";
-import { LambdaApplication, LambdaDeploymentConfig, LambdaDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
+import {
+  type ILambdaDeploymentConfig,
+  LambdaApplication,
+  LambdaDeploymentConfig,
+  LambdaDeploymentGroup,
+} from "aws-cdk-lib/aws-codedeploy";
 import { PolicyDocument, PolicyStatement, Role } from "aws-cdk-lib/aws-iam";
 import { Alias, CfnAlias, type IFunction } from "aws-cdk-lib/aws-lambda";
 import { CfnStateMachine } from "aws-cdk-lib/aws-stepfunctions";
@@ -20,28 +25,30 @@ export const wavesOf = (functions: readonly IFunction[]): IFunction[][] =>
 type Rollout = { readonly waves: readonly (readonly IFunction[])[]; readonly last: IFunction };
 
 /**
- * Shifts a tenth of the calls of each function in a wave to its new version, and the rest 15 minutes later. If an alarm is raised,
+ * Shifts a tenth of the calls of each function in a wave to its new version, and the rest ten minutes later. If an alarm is raised,
  * CodeDeploy shifts them back, and CloudFormation undoes the whole deployment. Each function waits for the one in its place in the
  * wave before. All other functions move at once: the retries of their callers would hide a fault from a canary.
  *
  * The last function waits for all others, and takes 15 minutes more, in which the alarms watch all of them at work. It is one that is
- * called once a day, and has a new version in each deployment that changes anything.
+ * called once a day, and has a new version in each deployment that changes anything. Three waves and this end take 50 minutes: the session
+ * of a role that deploys ends after an hour.
  */
 export const createRollout = (stack: Stack, { waves, last }: Rollout, alarmNamed: (name: string) => Alarm[]): void => {
   const application = new LambdaApplication(stack, "Rollout");
   const role = rolloutRole(stack, [...waves.flat(), last].map(asAlias));
-  const release = (alias: Alias, alarms: readonly string[]) =>
+  const release = (alias: Alias, alarms: readonly string[], deploymentConfig: ILambdaDeploymentConfig) =>
     new LambdaDeploymentGroup(alias, "Rollout", {
-      ...{ alias, application, role, alarms: alarms.flatMap(alarmNamed) },
-      deploymentConfig: LambdaDeploymentConfig.CANARY_10PERCENT_15MINUTES,
+      ...{ alias, application, role, deploymentConfig },
+      alarms: alarms.flatMap(alarmNamed),
     });
   for (const [index, wave] of waves.entries())
     for (const [place, alias] of wave.map(asAlias).entries()) {
-      release(alias, ["Defects", killsOf(index)]);
+      release(alias, ["Defects", killsOf(index)], LambdaDeploymentConfig.CANARY_10PERCENT_10MINUTES);
       const before = waves[index - 1]?.[place];
       if (before) resourceOf(alias).addResourceDependency(resourceOf(asAlias(before)));
     }
-  release(asAlias(last), ["Defects", ...waves.map((_, index) => killsOf(index))]);
+  const all = ["Defects", ...waves.map((_, index) => killsOf(index))];
+  release(asAlias(last), all, LambdaDeploymentConfig.CANARY_10PERCENT_15MINUTES);
   const end = resourceOf(asAlias(last));
   for (const moved of stack.node.findAll())
     if ((moved instanceof CfnAlias && moved !== end) || moved instanceof CfnStateMachine)

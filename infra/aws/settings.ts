@@ -34,10 +34,7 @@ export const Stage = z
     domainName: orNone(matching(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/)),
     certificateArn: orNone(z.string().check(z.startsWith("arn:"))),
     rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
-    backupRegion: orNone(matching(/^[a-z]{2}(-[a-z]+)+-\d$/)),
     restoredTable: orNone(matching(/^[\w.-]{3,255}$/)),
-    // Of 1.0. Since then, the stream is that of the restored table.
-    restoredTableStream: orNone(z.string()),
     eventArchiveDays: orNone(z.int().check(z.positive())),
     uploadOrigins: orNone(z.array(Origin)),
     malwareScan: z._default(z.union([z.boolean(), z.literal("tag")]), false),
@@ -46,6 +43,8 @@ export const Stage = z
     throttleRate: z._default(z.number().check(z.nonnegative()), 100),
     throttleBurst: z._default(positive, 200),
     carrierConcurrency: orNone(z.int().check(z.positive())),
+    maxReadUnits: orNone(z.int().check(z.positive())),
+    maxWriteUnits: orNone(z.int().check(z.positive())),
     logRetentionDays: z._default(z.enum(RetentionDays), RetentionDays.ONE_WEEK),
     logLevel: z._default(z.enum(["INFO", "WARN", "ERROR"]), "INFO"),
     accessLogs: z._default(z.boolean(), true),
@@ -76,31 +75,24 @@ export const Stage = z
         error: "must be null, because this stage has limits of its own: an API has one web ACL",
       },
     ),
-    z.refine(({ retainData, backupRegion }) => retainData || !backupRegion, {
-      path: ["backupRegion"],
-      error: "needs retainData, because a vault that has backups cannot be deleted",
-    }),
   );
 
 /** What each setting means: `npm run tables` writes this, the default and production's value into infra/README.md. */
 export const settingDescriptions = {
   retainData: "retains data and logs when the stack is deleted, and protects the stack and the table from deletion",
   carrierUrl:
-    "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`. Of any other, `null` is `https://carrier.invalid`",
+    "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`. For any other stage, `null` means `https://carrier.invalid`",
   carrierFunction:
-    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region. One in another account must allow it in its own policy",
+    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region. One in another account needs a policy that allows it",
   alarmEmail:
     "the address for alarms. Without it, a stage that neither retains its data nor releases by `canary` has no alarms, topic and dashboard",
   webAclArn: 'a regional WAF web ACL for the API: see "The firewall"',
-  requestsPerKey:
-    "how many requests an API key may send within five minutes, at least 10. Creates a web ACL, instead of `webAclArn`",
+  requestsPerKey: "how many requests an API key may send in five minutes. Creates a web ACL, instead of `webAclArn`",
   requestsPerAddress: "the same for an address",
   requestsInTotal: "the same for all callers together: 150,000 are 500 a second",
   domainName: "the API's own name: see below",
   certificateArn: "the ACM certificate of `domainName`",
   rollout: 'how traffic moves to new versions: see "Releases"',
-  backupRegion:
-    'copies daily backups there: see "Another region". Needs `retainData`, and a stack\'s name of at most 41 characters',
   restoredTable: 'the name of a restored table, which becomes the stack\'s: see "Restore"',
   eventArchiveDays: "how long EventBridge keeps events, to send them again",
   uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
@@ -111,16 +103,18 @@ export const settingDescriptions = {
   throttleRate: 'requests a second to each method. 0 stops all: see "Maintenance"',
   throttleBurst: "the burst above `throttleRate`",
   carrierConcurrency:
-    "how many copies of each of the two steps that call the carrier run at once, so that a carrier that hangs leaves concurrency to the API: 100, once the account has a quota of 1,000. Lambda reserves it twice",
+    "how many copies of each of the two steps that call the carrier run at once, so that a slow carrier leaves concurrency to the API. Lambda reserves it twice",
+  maxReadUnits: "the most read units a second that the table takes: 12,000 cost $5.40 an hour",
+  maxWriteUnits: "the same for write units: 8,000 cost $18 an hour",
   logRetentionDays: "of every log group: a number of days that CloudWatch Logs supports",
   logLevel:
-    '`"WARN"` or `"ERROR"` drops the lines of requests and steps with their metric `ms`, and Lambda\'s `START` and `REPORT` lines',
+    '`"WARN"` or `"ERROR"` drops the lines of requests and steps with their metric `ms`, and Lambda\'s own lines',
   accessLogs: "the gateway's access logs",
   tracing: "X-Ray",
   tags: "of every resource, in addition to `Application` and `Stage`",
   maxFileBytes: "the largest file in a form; the default is the maximum",
   maxUploadBytes: "the largest file of a direct upload; the default is the maximum",
-} as const satisfies Record<Exclude<keyof z.infer<typeof Stage>, "restoredTableStream">, string>;
+} as const satisfies Record<keyof z.infer<typeof Stage>, string>;
 
 const Choice = z.strictObject({
   stage: z._default(z.string(), "sandbox"),
@@ -134,12 +128,9 @@ const unsupportedByEmulators = {
   rollout: "all-at-once",
   domainName: null,
   certificateArn: null,
-  backupRegion: null,
   malwareScan: false,
+  ...{ webAclArn: null, requestsPerKey: null, requestsPerAddress: null, requestsInTotal: null },
 } as const;
-
-/** A vault's name has at most 50 characters: those of the stack's name, a hyphen, and eight of the stack's id. */
-const longestVaultName = 41;
 
 const folder = join(import.meta.dirname, "stages");
 
@@ -160,10 +151,6 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
   const values = parse(Stage, readStage(file), file);
   const stageName = basename(file, ".json");
   const stackName = ["Patchbay", stageName.replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-");
-  if (values.backupRegion && stackName.length > longestVaultName)
-    throw new Error(
-      `${file}: backupRegion: the name of the stack is in the vault's, and has more than ${longestVaultName} characters.`,
-    );
   // What is retained is deleted only if the stack's creation fails.
   const removalPolicy = values.retainData ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY;
   return {

@@ -9,7 +9,6 @@ import type { Construct } from "constructs";
 import { workflow } from "../../functions/checkout/workflow.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { createApi } from "./api.ts";
-import { createBackups } from "./backups.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./event-bus.ts";
@@ -37,15 +36,14 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const deployment = { settings, storage, bundles, deadLetters };
   const { rest, endpoints } = createApi(stack, deployment);
   const waysIn = createWaysIn(stack, deployment);
-  const { machine, secret, failure, release } = createCheckout(stack, deployment);
+  const { machine, secret, release } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
   const { bus, publisher, archiveArn, policy } = createEvents(stack, deployment);
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
-  const monitored = { rest, machine, failure, release, sweep, publisher, canaries };
+  const monitored = { rest, machine, release, sweep, publisher, canaries };
   const operations = isMonitored(settings) ? createOperations(stack, deployment, monitored) : undefined;
   const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
   if (settings.malwareScan) createMalwareScan(stack, deployment, operations?.topic);
-  if (operations && settings.backupRegion) createBackups(stack, deployment, operations.topic, settings.backupRegion);
   if (operations && canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, operations.alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
   for (const [name, value] of Object.entries(tags)) Tags.of(stack).add(name, value);
@@ -59,6 +57,8 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     ApplyFunctionName: waysIn.apply.functionName,
     OrderingFunctionName: waysIn.applyOrders.functionName,
     CarrierTokenArn: secret.secretArn,
+    // Whoever stores the token needs the key, too.
+    CarrierTokenKeyArn: storage.key.keyArn,
     EventBusName: bus.eventBusName,
     EventBusArn: bus.eventBusArn,
     ...(archiveArn && { EventArchiveArn: archiveArn }),
@@ -87,12 +87,12 @@ const createWaysIn = (stack: Stack, deployment: Deployment) => {
   };
 };
 
-/** Creates the daily sweep, which removes the files without metadata that a crash can leave behind. */
+/** Creates the daily sweep, which removes the files without metadata that a crash can leave behind, and counts overdue checkouts. */
 const createSweep = (stack: Stack, deployment: Deployment) => {
   const { deadLetters: deadLetterQueue } = deployment;
   const handler = createFunction(stack, deployment, {
     name: otherFunctions.sweep,
-    grants: { table: ["GetItem", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
+    grants: { table: ["GetItem", "Query", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     deadLetterQueue,
     ...(deployment.settings.rollout === "canary" && { environment: { RELEASE: releaseOf(deployment) } }),
@@ -134,7 +134,7 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
 const warn = (stack: Stack, settings: Settings) => {
   const { alarmEmail, malwareScan, carrierConcurrency } = settings;
   const consequences = {
-    alarmEmail: !alarmEmail && "nobody is told of alarms",
+    alarmEmail: !alarmEmail && "no one is notified of alarms",
     malwareScan: malwareScan !== true && "the carrier gets files that nobody has scanned",
     carrierConcurrency: !carrierConcurrency && "a carrier that hangs takes the concurrency of the API",
     webAclArn: !hasFirewall(settings) && "no web ACL protects the API",

@@ -33,13 +33,16 @@ export const createStorage = (scope: Construct, settings: Settings) => {
  * another one, and a name, by which CloudFormation imports it: cdk deploy --import-existing-resources.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-automatically.html
  */
-const storedTable = (scope: Construct, { retainData, restoredTable }: Settings, encryptionKey: Key) => {
+const storedTable = (scope: Construct, settings: Settings, encryptionKey: Key) => {
+  const { retainData, restoredTable, maxReadUnits, maxWriteUnits } = settings;
   const parent = restoredTable ? new Construct(scope, restoredTable) : scope;
   const table = new dynamodb.Table(parent, "Table", {
     ...(restoredTable && { tableName: restoredTable }),
     partitionKey: { name: "pk", type: dynamodb.AttributeType.STRING },
     sortKey: { name: "sk", type: dynamodb.AttributeType.STRING },
     billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
+    ...(maxReadUnits && { maxReadRequestUnits: maxReadUnits }),
+    ...(maxWriteUnits && { maxWriteRequestUnits: maxWriteUnits }),
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
     timeToLiveAttribute: "expires_at",
     stream: dynamodb.StreamViewType.NEW_IMAGE,
@@ -65,7 +68,10 @@ const commonProps = (settings: Settings) => ({
   removalPolicy: settings.removalPolicy,
 });
 
-/** Not versioned, because the interface promises that deleting an attachment deletes its file. */
+/**
+ * A stage that retains its data keeps a file that was deleted for one more day, so that a wrong delete can be undone: no function and no
+ * policy of the stack allows deleting a version. S3 removes versions once a day, so it can take two.
+ */
 const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
   // @ts-expect-error aws-cdk-lib's Bucket is not its own IBucket under exactOptionalPropertyTypes (isWebsite)
   const logged: Pick<s3.BucketProps, "serverAccessLogsBucket" | "serverAccessLogsPrefix"> = settings.retainData
@@ -80,7 +86,11 @@ const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) =
     bucketKeyEnabled: true,
     autoDeleteObjects: settings.emptyBucket,
     cors: uploadCors(settings),
-    lifecycleRules: [{ id: "abort-incomplete-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) }],
+    versioned: settings.retainData,
+    lifecycleRules: [
+      { id: "abort-incomplete-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
+      ...(settings.retainData ? [deletedFiles] : []),
+    ],
   });
   if (settings.emptyBucket) addEmptyingLogs(files, settings);
   if (!settings.retainData)
@@ -89,6 +99,13 @@ const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) =
         "A sandbox has no customer data, and access logs, which S3 delivers hours later, would prevent its deletion. Production has access logs.",
     });
   return files;
+};
+
+const deletedFiles: s3.LifecycleRule = {
+  id: "expire-deleted-files",
+  noncurrentVersionExpiration: Duration.days(1),
+  // The mark of a delete has no versions below it any more.
+  expiredObjectDeleteMarker: true,
 };
 
 /** Lets web pages of these origins send a file to a signed URL, and nothing else. Clients that are not browsers need no CORS. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { startFaultProxy } from "../support/fault-proxy/proxy.ts";
 import { synthesize } from "../support/models/template.ts";
 import { carrier } from "../support/servers/carrier.ts";
-import { checkoutCost, month, monthlyLines, webAcl } from "./month.ts";
+import { checkoutCost, idle, idleSandbox, month, monthlyLines } from "./month.ts";
 
 /** What docs/cost.md and docs/limits.md calculate: each figure follows from what is measured here and in `round-trips.test.ts`. */
 
@@ -59,5 +59,6 @@ it("docs/cost.md has the month's bill", async () => {
     `| all | ${total.toFixed(0)} | |`,
   ];
   expect(textOf("docs/cost.md")).toContain(rows.join("\n"));
-  expect(textOf("docs/cost.md")).toContain(`$${webAcl.toFixed(2)}`);
+  expect(textOf("docs/cost.md")).toContain(`$${idle(alarms).toFixed(2)} a month`);
+  expect(textOf("docs/cost.md")).toContain(`$${(idleSandbox / 30.4).toFixed(2)} a day`);
 });

@@ -22,6 +22,7 @@ export const prices = {
   webAclRule: 1,
   webAclRequest: 0.6 / 1e6,
   key: 1,
+  secret: 0.4,
   s3Gigabyte: 0.023,
   /** Storage and point-in-time recovery. */
   tableGigabyte: 0.25 + 0.2,
@@ -58,8 +59,11 @@ export const ofEndpoint = (name: string) => {
 
 const sum = (parts: Readonly<Record<string, number>>) => Object.values(parts).reduce((all, part) => all + part, 0);
 
-/** A web ACL with both limits, for the month's uploads and reads. */
-export const webAcl = prices.webAcl + 2 * prices.webAclRule + (month.uploads + month.reads) * prices.webAclRequest;
+/** What a sandbox costs when it is idle, without alarms. */
+export const idleSandbox = prices.key + prices.secret;
+
+/** What production costs when it is idle, with its web ACL of one rule. */
+export const idle = (alarms: number) => idleSandbox + prices.webAcl + prices.webAclRule + alarms * prices.alarm;
 
 type Line = { readonly what: string; readonly dollars: number; readonly of: string };
 
@@ -96,7 +100,8 @@ export const monthlyLines = ({ metrics, alarms }: { readonly metrics: number; re
     metrics: metrics * prices.metric,
     alarms: alarms * prices.alarm,
     traces: traces(uploads + reads) * prices.trace,
-    key: prices.key,
+    "web ACL": prices.webAcl + prices.webAclRule + (uploads + reads) * prices.webAclRequest,
+    "key and secret": idleSandbox,
   };
   return [
     { what: `${uploads / 1e6} million uploads`, dollars: uploads * sum(upload), of: list(upload, uploads) },
@@ -107,6 +112,6 @@ export const monthlyLines = ({ metrics, alarms }: { readonly metrics: number; re
       of: list(checkout, checkouts),
     },
     { what: "storage of the month's uploads", dollars: sum(storage), of: list(storage, 1) },
-    { what: "metrics, alarms, X-Ray, the key", dollars: sum(watching), of: list(watching, 1) },
+    { what: "metrics, alarms, X-Ray, web ACL, key, secret", dollars: sum(watching), of: list(watching, 1) },
   ];
 };

@@ -339,7 +339,7 @@ describe("the sweep's function", () => {
     const counts = { SweptFiles: 1, OrphanFilesRemoved: 0, SweepsUnfinished: 0, SweepsStopped: 0 };
     expect(line).toMatchObject({ ...counts, FunctionName: "sweep" });
     const [{ Namespace, Dimensions, Metrics }] = line._aws.CloudWatchMetrics;
-    expect([Namespace, Dimensions, Metrics.length]).toEqual(["Patchbay", [["FunctionName"]], 5]);
+    expect([Namespace, Dimensions, Metrics.length]).toEqual(["Patchbay", [["FunctionName"]], 6]);
     for (const { Name } of Metrics) expect(line[Name], Name).toEqual(expect.any(Number));
   });
 

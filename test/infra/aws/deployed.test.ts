@@ -60,14 +60,13 @@ it("the pages show each setting with two values or more", () => {
 describe("only these", () => {
   const account = "StringEquals aws:SourceAccount ${AWS::AccountId}";
   const root = "AWS arn:${AWS::Partition}:iam::${AWS::AccountId}:root";
-  const services = "Service cloudwatch.amazonaws.com, events.amazonaws.com";
   const sendDeadLetters = "SQS::QueuePolicy: Service events.amazonaws.com: sqs:SendMessage on ${DeadLetters.Arn}";
 
   it("may assume a role, or use a key, a bucket, a queue or a topic by its own policy", () => {
     const others = allowed.filter(({ who }) => who !== undefined);
     expect(unique(others.map(({ kind, text }) => `${kind}: ${text.replace("Allow ", "")}`))).toEqual([
       // These say nothing of the account. The role of the function that empties a sandbox's bucket is CDK's.
-      ...["apigateway", "backup"].map((service) => `IAM::Role: Service ${service}.amazonaws.com: sts:AssumeRole`),
+      "IAM::Role: Service apigateway.amazonaws.com: sts:AssumeRole",
       `IAM::Role: Service codedeploy.amazonaws.com: sts:AssumeRole where ${account}`,
       "IAM::Role: Service lambda.amazonaws.com: sts:AssumeRole",
       `IAM::Role: Service lambda.amazonaws.com: sts:AssumeRole where ${account}`,
@@ -76,14 +75,15 @@ describe("only these", () => {
       // Whoever the account's own policies let.
       `KMS::Key: ${root}: kms:* on *`,
       `KMS::Key: ${root}: kms:CreateGrant, kms:Decrypt, kms:DescribeKey, kms:Encrypt, kms:GenerateDataKey*, kms:ReEncrypt* on * where StringEquals kms:ViaService secretsmanager.\${AWS::Region}.amazonaws.com`,
-      `KMS::Key: ${services}: kms:Decrypt, kms:GenerateDataKey* on * where ${account}`,
       `KMS::Key: Service cloudwatch.amazonaws.com: kms:Decrypt, kms:GenerateDataKey* on * where ${account}`,
+      // With a condition on the source, no message of EventBridge would arrive.
+      "KMS::Key: Service events.amazonaws.com: kms:Decrypt, kms:GenerateDataKey* on * where ArnLike kms:EncryptionContext:aws:sns:topicArn arn:${AWS::Partition}:sns:${AWS::Region}:${AWS::AccountId}:<stack>-*",
       // CDK's function that empties the bucket of a sandbox.
       "S3::BucketPolicy: AWS ${Custom::S3AutoDeleteObjectsCustomResourceProvider/Role.Arn}: s3:DeleteObject*, s3:GetBucket*, s3:List*, s3:PutBucketPolicy on ${Files.Arn}, ${Files.Arn}/*",
       `S3::BucketPolicy: Service logging.s3.amazonaws.com: s3:PutObject on \${FileAccessLogs.Arn}/files/* where ArnLike aws:SourceArn \${Files.Arn} and ${account}`,
-      `SNS::TopicPolicy: ${services}: sns:Publish on \${Alarms} where ${account}`,
       `SNS::TopicPolicy: Service cloudwatch.amazonaws.com: sns:Publish on \${Alarms} where ${account}`,
-      ...["FailedBackup", "FailedCheckout", "InfectedFile", "ScanStatus", "SweepDaily"].map(
+      "SNS::TopicPolicy: Service events.amazonaws.com: sns:Publish on ${Alarms}",
+      ...["FailedCheckout", "InfectedFile", "ScanStatus", "SweepDaily"].map(
         (rule) => `${sendDeadLetters} where ArnEquals aws:SourceArn \${${rule}.Arn}`,
       ),
     ]);
@@ -122,6 +122,9 @@ describe("only these", () => {
       ["OperatorPolicy", "sweep-orphan-files-role", "…-attachments-create-role", "…-attachments-delete-role"],
     ],
     ["s3:PutObjectTagging", ["MalwareScanRole"]],
+    // For a day, nobody can delete for good what was deleted.
+    ["s3:DeleteObjectVersion", []],
+    ["s3:PutLifecycleConfiguration", []],
     ["secretsmanager:GetSecretValue", ["checkout-forward-role", "checkout-submit-role"]],
     ["dynamodb:Scan", ["OperatorPolicy"]],
     ["events:PutEvents", ["events-publish-role"]],
@@ -135,6 +138,17 @@ describe("only these", () => {
     const writing = allowed.filter(({ actions, text }) => actions.includes("dynamodb:PutItem") && !isLimited(text));
     expect(unique(writing.filter(({ kind }) => kind !== "IAM::Role").map(({ name }) => name))).toEqual([
       "OperatorPolicy",
+    ]);
+  });
+
+  it("may call what a condition on all of a request's keys limits: the request must have any", () => {
+    const limited = allowed.filter(({ text }) => text.includes("ForAllValues:"));
+    for (const { name, text } of limited)
+      for (const [, key] of text.matchAll(/ForAllValues:\w+ (\S+)/g)) expect(text, name).toContain(`Null ${key} false`);
+    expect(unique(limited.map(({ name }) => name))).toEqual([
+      "EvidencePolicy",
+      "tenants-apply-orders-role",
+      "tenants-apply-role",
     ]);
   });
 
@@ -184,11 +198,9 @@ describe("only these", () => {
       /^(logs:\w+(LogDelivery|LogDeliveries|ResourcePolic(y|ies)|LogGroups)|xray:\w+) on \*$/.test(text);
     expect(unique(wild).filter((each) => !listed.has(each) && !isDelivery(each))).toEqual([]);
     expect(unique(resources.flatMap(({ properties }) => textsIn(properties.ManagedPolicyArns ?? [])))).toEqual(
-      [
-        "AWSBackupServiceRolePolicyForBackup",
-        "AWSLambdaBasicExecutionRole",
-        "AmazonAPIGatewayPushToCloudWatchLogs",
-      ].map((name) => `arn:\${AWS::Partition}:iam::aws:policy/service-role/${name}`),
+      ["AWSLambdaBasicExecutionRole", "AmazonAPIGatewayPushToCloudWatchLogs"].map(
+        (name) => `arn:\${AWS::Partition}:iam::aws:policy/service-role/${name}`,
+      ),
     );
   });
 });
@@ -196,12 +208,7 @@ describe("only these", () => {
 describe("every resource", () => {
   it("satisfies cdk-nag, or says why not; production warns of what it should not be without", () => {
     expect(stacks.flatMap(({ findings }) => findings)).toEqual([]);
-    const missing = [
-      "alarmEmail is not set",
-      "malwareScan is not true",
-      "carrierConcurrency is not set",
-      "webAclArn is not set",
-    ];
+    const missing = ["alarmEmail is not set", "malwareScan is not true", "carrierConcurrency is not set"];
     expect(production.warnings.map((each) => each.split(":")[0])).toEqual(missing);
   });
 
@@ -291,7 +298,6 @@ it("what production retains keeps its logical ids and names", () => {
     OperatorPolicy63C1EB6F: [],
     EvidencePolicyB9072647: [],
     EventPolicyCF688C56: [],
-    Backups9A29A52D: [joined("Patchbay-production-", { "Fn::Select": [0, { "Fn::Split": ["-", stackId] }] })],
     CheckoutLogsCF9A0DAB: [joined("/aws/vendedlogs/states/Patchbay-production-", stackId)],
     ApiExecutionLogs66FBF5B8: [joined("API-Gateway-Execution-Logs_", { Ref: "ApiF70053CD" }, "/live")],
     ApiCloudWatchRole73EC6FC4: [],
@@ -299,14 +305,78 @@ it("what production retains keeps its logical ids and names", () => {
   });
 });
 
-it("the stack policy refuses to delete and to replace the kinds of resources that hold data, and nothing else", () => {
-  const [allowed, denied] = JSON.parse(readFileSync("infra/aws/stack-policy.json", "utf8")).Statement;
-  expect(allowed).toEqual({ Effect: "Allow", Principal: "*", Action: "Update:*", Resource: "*" });
-  const ResourceType = ["DynamoDB::Table", "S3::Bucket", "KMS::Key", "SecretsManager::Secret", "Events::EventBus"];
-  expect(denied).toEqual({
-    ...{ Effect: "Deny", Principal: "*", Resource: "*", Action: ["Update:Delete", "Update:Replace"] },
-    Condition: { StringEquals: { ResourceType: ResourceType.map((type) => `AWS::${type}`) } },
+/** `cdk import` submits a template of the mapped resources only. */
+describe("what a new stack adopts of a deleted one", () => {
+  const [, mapping = ""] = readFileSync("infra/runbook.md", "utf8").split("list-stack-resources");
+  const identified = [...(mapping.split("as $identifier")[0] ?? "").matchAll(/"(AWS::\w+::\w+)": "\w+"/g)];
+  const types = identified.map(([, type = ""]) => type);
+  const retained = stacks.map(({ template }) =>
+    Object.entries(template.Resources).filter(([, { DeletionPolicy }]) => String(DeletionPolicy).startsWith("Retain")),
+  );
+  const targetsIn = (value: unknown): string[] => {
+    if (typeof value !== "object" || value === null) return [];
+    return Object.entries(value).flatMap(([name, inner]) => {
+      if (name === "Ref" || name === "DependsOn") return [inner].flat().map(String);
+      if (name === "Fn::GetAtt") return [String(inner[0])];
+      if (name === "Fn::Sub") return [`a text: ${JSON.stringify(inner)}`];
+      return targetsIn(inner);
+    });
+  };
+
+  it("refers only to itself", () => {
+    for (const resources of retained) {
+      const adopted = new Map(resources.filter(([, { Type }]) => types.includes(Type)));
+      const targets = [...adopted.values()].flatMap(targetsIn);
+      expect(targets.filter((id) => !id.startsWith("AWS::") && !adopted.has(id))).toEqual([]);
+    }
   });
+
+  it("is all that is retained, except logs, their role and managed policies", () => {
+    const left = retained.flat().filter(([, { Type }]) => !types.includes(Type));
+    expect(unique(left.map(([, { Type }]) => Type))).toEqual([
+      "AWS::ApiGateway::Account",
+      "AWS::IAM::ManagedPolicy",
+      "AWS::IAM::Role",
+      "AWS::Logs::LogGroup",
+    ]);
+    expect(types.filter((type) => !retained.flat().some(([, { Type }]) => Type === type))).toEqual([]);
+  });
+});
+
+it("the stack policy refuses to delete and to replace what holds data or an address; for a restore, it frees the table only", () => {
+  const policy = (name: string) => JSON.parse(readFileSync(`infra/aws/${name}.json`, "utf8")).Statement;
+  const refusing = (types: readonly string[]) => [
+    { Effect: "Allow", Principal: "*", Action: "Update:*", Resource: "*" },
+    {
+      ...{ Effect: "Deny", Principal: "*", Resource: "*", Action: ["Update:Delete", "Update:Replace"] },
+      Condition: { StringEquals: { ResourceType: types.map((type) => `AWS::${type}`) } },
+    },
+  ];
+  const data = [
+    "S3::Bucket",
+    "KMS::Key",
+    "SecretsManager::Secret",
+    "SQS::Queue",
+    "Events::EventBus",
+    "Events::Archive",
+  ];
+  const kept = [...data, "ApiGateway::RestApi", "ApiGateway::DomainName"];
+  expect(policy("stack-policy")).toEqual(refusing(["DynamoDB::Table", ...kept]));
+  expect(policy("stack-policy-restore")).toEqual(refusing(kept));
+  const { resources: all } = synthesize("production with all that it may have");
+  for (const kind of kept)
+    expect(
+      [...all.values()].some((each) => each.kind.startsWith(kind)),
+      kind,
+    ).toBe(true);
+});
+
+it("an event that the bus refuses holds up a tenth of its shard, and not the rest of its batch", () => {
+  for (const { properties } of ofKind("Lambda::EventSourceMapping"))
+    expect(properties).toMatchObject({
+      ...{ ParallelizationFactor: 10, BisectBatchOnFunctionError: true },
+      FunctionResponseTypes: ["ReportBatchItemFailures"],
+    });
 });
 
 it("a restored table has an id of its own, so functions get new versions, and CloudFormation can import it by its name", () => {

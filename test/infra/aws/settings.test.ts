@@ -45,22 +45,15 @@ describe("a stage's file", () => {
       retainData: true,
       carrierUrl,
       rollout: "canary",
-      backupRegion: "eu-west-1",
       malwareScan: true,
+      requestsPerKey: 30_000,
     };
     writeFileSync(file, JSON.stringify(production));
     expect(readSettings({ stage: file }, "http://127.0.0.1:4566")).toMatchObject({
-      ...{ rollout: "all-at-once", domainName: null, certificateArn: null, backupRegion: null, malwareScan: false },
+      ...{ rollout: "all-at-once", domainName: null, certificateArn: null, malwareScan: false },
+      ...{ webAclArn: null, requestsPerKey: null },
       emptyBucket: false,
     });
-  });
-
-  it("with backups must leave the stack a name that fits into the vault's", () => {
-    const file = join(folder, "production.json");
-    writeFileSync(file, JSON.stringify({ retainData: true, carrierUrl, backupRegion: "eu-west-1" }));
-    const named = (length: number) => readSettings({ stage: file, name: "n".repeat(length) }, undefined).stackName;
-    expect(named(21)).toHaveLength(41);
-    expect(() => named(22)).toThrow(/^\S+: backupRegion: the name of the stack .+ 41 characters\.$/);
   });
 
   it.each<[settings: object | string, message: RegExp]>([
@@ -75,7 +68,6 @@ describe("a stage's file", () => {
     [{ webAclArn: "arn:1", requestsInTotal: 10 }, /webAclArn: must be null, because/],
     [{ domainName: "api.example.com" }, /certificateArn: must be set together with domainName$/],
     [{ domainName: "https://api.example.com", certificateArn: "arn:1" }, /domainName/],
-    [{ backupRegion: "eu-west-1" }, /backupRegion: needs retainData/],
     [{ tags: { Team: 1 } }, /tags: Team/],
     [{ uploadOrigins: ["*"] }, /uploadOrigins: 0: must be an origin/],
     [{ uploadOrigins: ["https://app.example/path"] }, /must be an origin/],
@@ -88,7 +80,6 @@ describe("a stage's file", () => {
       throttleRate: -1,
       requestsPerAddress: 9,
       rollout: "blue-green",
-      backupRegion: "Ireland",
       logLevel: "info",
       logRetentionDays: 8,
       maxFileBytes: 4_600_001,

@@ -6,7 +6,7 @@ import { deployedPages } from "../../support/models/deployed.ts";
 
 const help = `Usage: npm run deployed
 
-Writes docs/deployed.txt, every resource of production with all its properties, and docs/deployed-otherwise.txt, where other
+Writes docs/deployed.txt, every resource of production with all its properties, and docs/deployed-variants.txt, where other
 stages differ. Their diff shows what a change of infra/aws deploys. Needs no AWS account.`;
 
 if (process.argv.length > 2) console.log(help);

@@ -10,13 +10,17 @@ const statementsOf = (holder: string) => {
   return [
     ...JSON.stringify(properties).matchAll(/"Allow (dynamodb:[^"]*?) on \$\{Table\.Arn\}(?: where ([^"]*))?"/g),
   ].map(([, actions = "", conditions = ""]) => {
-    const listAfter = (key: string) =>
+    const listAfter = (operator: string) =>
       conditions
         .split(" and ")
-        .find((each) => each.includes(key))
-        ?.split(`${key} `)[1]
-        ?.split(", ");
-    return { actions, partitions: listAfter("dynamodb:LeadingKeys"), attributes: listAfter("dynamodb:Attributes") };
+        .find((each) => each.startsWith(operator))
+        ?.slice(operator.length + 1)
+        .split(", ");
+    return {
+      actions,
+      partitions: listAfter("ForAllValues:StringLike dynamodb:LeadingKeys"),
+      attributes: listAfter("ForAllValues:StringEquals dynamodb:Attributes"),
+    };
   });
 };
 

@@ -26,7 +26,7 @@ type Choice = {
   readonly name?: string;
 };
 
-/** Together, these use every setting. Their names are in docs/deployed-otherwise.txt. */
+/** Together, these use every setting. Their names are in docs/deployed-variants.txt. */
 const choices = {
   production: { stage: "production", settings: { carrierUrl: "https://carrier.example" } },
   "a sandbox": { stage: "sandbox", name: "anna" },
@@ -35,10 +35,10 @@ const choices = {
     settings: {
       carrierUrl: "https://carrier.example",
       alarmEmail: "operators@example.com",
+      requestsPerKey: null,
       webAclArn: "arn:aws:wafv2:us-east-1:111122223333:regional/webacl/1",
       domainName: "api.example.com",
       certificateArn: "arn:aws:acm:us-east-1:111122223333:certificate/1",
-      backupRegion: "eu-west-1",
       carrierConcurrency: 100,
       malwareScan: true,
       uploadOrigins: ["https://app.example", "http://localhost:5173"],
@@ -52,8 +52,9 @@ const choices = {
       throttleRate: 0,
       carrierFunction: "adapter",
       restoredTable: "restored",
-      restoredTableStream: "arn:aws:dynamodb:eu-central-1:123456789012:table/restored/stream/2026-11-22T00:00:00.000",
       requestsPerKey: 3_000,
+      maxReadUnits: null,
+      maxWriteUnits: null,
       requestsPerAddress: 10,
       requestsInTotal: 300_000,
       malwareScan: "tag",

@@ -1,0 +1,29 @@
+import { env } from "../env.ts";
+import { log } from "../log.ts";
+import { collections } from "../table/keys.ts";
+import { queryAll } from "../table/read.ts";
+import { isActive, isOpen, readRun } from "./checkout-run.ts";
+import type { RunRef } from "./checkout-schema.ts";
+
+/** The metrics of checkouts that infra/aws/operations.ts raises alarms for. */
+
+/**
+ * Counts a failed checkout, by the stack's name, which separates the stages of an account. A refusal is for the customer to correct; only
+ * a fault raises an alarm.
+ */
+export const countFailure = ({ order_id, run }: RunRef, kind: "refused" | "fault"): void => {
+  const fields = { order_id, run, kind, stack: env.stackName() };
+  if (kind === "fault")
+    log.error("checkout-failed", { ...fields, FailedCheckouts: 1 }, { stack: { FailedCheckouts: "Count" } });
+  else log.info("checkout-failed", { ...fields, RefusedCheckouts: 1 }, { stack: { RefusedCheckouts: "Count" } });
+};
+
+/** Counts the orders whose last run is recorded as running for longer than a run can take: nobody has noticed how it ended. */
+export const countOverdueRuns = async (now: Date): Promise<number> => {
+  let count = 0;
+  for await (const { id } of queryAll(collections.openCheckouts())) {
+    const run = await readRun(String(id));
+    if (run && isOpen(run) && !isActive(run, now)) count += 1;
+  }
+  return count;
+};

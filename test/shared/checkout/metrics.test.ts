@@ -1,0 +1,67 @@
+import { globSync, readFileSync } from "node:fs";
+import { expect, it, onTestFinished } from "vitest";
+import { handler as sweep } from "../../../functions/sweep-orphan-files.ts";
+import { countFailure } from "../../../shared/checkout/metrics.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { storeRun } from "../../support/fixtures/runs.ts";
+import { allowOnly } from "../../support/models/iam.ts";
+import { synthesize } from "../../support/models/template.ts";
+import { captureLogs } from "../../support/servers/captured-logs.ts";
+
+const capture = () => {
+  const logs = captureLogs();
+  onTestFinished(logs.stop);
+  return logs;
+};
+
+it("the sweep counts the runs that are recorded as running for longer than a run can take", async () => {
+  const at = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString();
+  const runs = [
+    { status: "RUNNING", started_at: at(8) },
+    { status: "STOPPING", started_at: at(400) },
+    { status: "RUNNING", started_at: at(7) },
+    { status: "FAILED", started_at: at(8) },
+    { status: "CRASHED", started_at: at(8) },
+  ] as const;
+  for (const [index, run] of runs.entries()) {
+    const order = `overdue-${index}`;
+    await storeRun(order, run);
+    await transact({ open: { put: { ...keys.openCheckout(order), id: order } } });
+  }
+  allowOnly("sweep-orphan-files-role");
+  const logs = capture();
+  await sweep({}, { functionName: "sweep", getRemainingTimeInMillis: () => 60_000 });
+  expect(logs.lines()).toMatchObject([{ OverdueCheckouts: 2, FunctionName: "sweep" }]);
+});
+
+it("a failed checkout counts as a fault or as a refusal, by the stack's name", () => {
+  const logs = capture();
+  for (const kind of ["fault", "refused"] as const) countFailure({ order_id: "1", run: "r" }, kind);
+  const metric = (Name: string) => ({
+    CloudWatchMetrics: [{ Namespace: "Patchbay", Dimensions: [["stack"]], Metrics: [{ Name, Unit: "Count" }] }],
+  });
+  expect(logs.lines()).toMatchObject([
+    { level: "ERROR", kind: "fault", stack: "local", FailedCheckouts: 1, _aws: metric("FailedCheckouts") },
+    { level: "INFO", kind: "refused", stack: "local", RefusedCheckouts: 1, _aws: metric("RefusedCheckouts") },
+  ]);
+});
+
+it("every metric of this project that raises an alarm is logged by the code", () => {
+  const code = globSync("{functions,shared}/**/*.ts").map((file) => readFileSync(file, "utf8"));
+  const watched = [...synthesize("production").resources.values()].flatMap(({ kind, properties }) =>
+    kind === "CloudWatch::Alarm" && properties.Namespace === "Patchbay" ? [String(properties.MetricName)] : [],
+  );
+  expect(watched.sort()).toEqual([
+    "Defects",
+    "FailedCheckouts",
+    "OverdueCheckouts",
+    "SweepsStopped",
+    "SweepsUnfinished",
+  ]);
+  for (const name of watched)
+    expect(
+      code.some((text) => text.includes(name)),
+      name,
+    ).toBe(true);
+});
