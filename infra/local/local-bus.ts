@@ -115,7 +115,7 @@ const startSaving = (file: string | undefined, state: Stored, warn: Options["war
       writeJson(file, state);
       [saved, reported] = [positions, ""];
     } catch (error) {
-      if (String(error) !== reported) warn(`The position in the events is not saved, and will be: ${error}`);
+      if (String(error) !== reported) warn(`The position in the events cannot be saved, and is tried again: ${error}`);
       reported = String(error);
     }
   };

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -92,6 +92,46 @@ describe("the folder of npm start -- --data", () => {
       await gone(pids);
     },
   );
+
+  it.each([
+    ["another format", '{"format": 7}', "format 7"],
+    ["no format", undefined, "no format"],
+    ["a damaged format", "{", "no format"],
+  ])("is refused with data in %s, and says what to do", (_, content, found) => {
+    openData(services.data).close();
+    const file = join(services.data, "format.json");
+    if (content === undefined) rmSync(file);
+    else writeFileSync(file, content);
+    mkdirSync(join(services.data, "files"));
+    const before = readdirSync(services.data);
+    expect(() => openData(services.data)).toThrow(
+      `The data in ${services.data} have ${found}, and this version reads format 1. Nothing was changed: start the version of Patchbay that stored them, or choose another folder with --data.`,
+    );
+    expect(readdirSync(services.data)).toEqual(before);
+    writeFileSync(file, '{"format": 1}');
+    openData(services.data).close();
+  });
+
+  it("gets the format if it has other files only, and keeps it", () => {
+    mkdirSync(services.data);
+    writeFileSync(join(services.data, ".DS_Store"), "");
+    openData(services.data).close();
+    mkdirSync(join(services.data, "files"));
+    openData(services.data).close();
+  });
+
+  it.runIf(process.platform === "linux").each([
+    ["its disk is full", "/dev/full", "free space on its disk, and start again"],
+    ["it cannot be written to", "/proc/version", "let this user write to it, and start again"],
+  ])("keeps its data, and says what to do, if %s", (_, target, advice) => {
+    openData(services.data).close();
+    writeFileSync(join(services.data, "table.db"), "");
+    rmSync(join(services.data, "pid"));
+    symlinkSync(target, join(services.data, "pid"));
+    expect(() => openData(services.data)).toThrow(`: ${advice}.`);
+    rmSync(join(services.data, "pid"));
+    openData(services.data).close();
+  });
 
   it("must be one that can be created and written to", async () => {
     const file = join(services.data, "file");
