@@ -51,10 +51,11 @@ const confirm = async (question: string): Promise<void> => {
 
 type NewKey = { readonly account: string; readonly user: string; readonly label?: string; readonly expiresAt?: string };
 
-/** Of a key whose user is disabled, every request is a 401. */
-const keyDetails = async ({ id, account, user, label, inserted_at, expires_at, revoked, sha256 }: StoredKey) => ({
+/** If the user of a key is disabled, every request returns 401. */
+const keyDetails = async ({ id, account, user, expires_at, revoked, sha256, ...key }: StoredKey) => ({
   ...{ id, account, user, user_disabled: (user && (await readUser(user))?.disabled) ?? null },
-  ...{ label: label ?? null, inserted_at: inserted_at ?? null, expires_at, revoked, sha256 },
+  ...{ label: key.label ?? null, inserted_at: key.inserted_at ?? null, expires_at, revoked },
+  ...{ replaced_by: key.replaced_by ?? null, sha256 },
 });
 
 export const addKeyCommands = (key: Command): void => {
@@ -74,7 +75,7 @@ export const addKeyCommands = (key: Command): void => {
       const keys = (await ofAccounts(account, keysOf)).filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()));
       const rows = await Promise.all(keys.map(keyDetails));
       // A table has no room for a whole hash, and the beginning of one identifies nothing.
-      await printOwned(format.json ? rows : rows.map(({ sha256: _, ...row }) => row));
+      await printOwned(format.json ? rows : rows.map(({ sha256: _, replaced_by: _id, ...row }) => row));
     });
   add(key, "show <id-or-key>", "show a key, with its SHA-256").action(async (reference: string) => {
     const { id, account, ...details } = await keyDetails(await keyByReference(reference));
@@ -96,15 +97,20 @@ export const addKeyCommands = (key: Command): void => {
   add(key, "rotate <id-or-key>", "issue another key like it; the old one expires after an overlap")
     .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
     .action(async (reference: string, { overlapHours }: { overlapHours: number }) => {
-      const { id, account, user, label, revoked, expires_at } = await keyByReference(reference);
+      const { id, account, user, label, revoked, expires_at, replaced_by } = await keyByReference(reference);
       const isExpired = expires_at !== null && Date.parse(expires_at) <= Date.now();
       if (revoked || isExpired)
         throw new CommandError(
           `The API key ${id} ${revoked ? "is revoked" : "has expired"}: issue a new one with \`key issue\`.`,
         );
+      if (replaced_by !== undefined)
+        throw new CommandError(
+          `The API key ${id} is already replaced by ${replaced_by}: use that one. \`key revoke ${id}\` ends the old one now.`,
+        );
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
       const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;
-      const keys = { created: { account, user, label, expires_at }, old: { id, expires_at: expiresAt } };
+      const old = { id, expires_at: expiresAt, replaced_by: "created" };
+      const keys = { created: { account, user, label, expires_at }, old };
       const { created } = (await apply({ keys }, await operatorOrigin())).keys;
       printRecord({ id: created?.id, key: created?.key, expires_at, replaces: id, old_key_ends_at: expiresAt });
     });

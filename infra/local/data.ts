@@ -37,8 +37,10 @@ const requireFormat = (folder: string): void => {
   const file = join(folder, "format.json");
   const found = readJson(z.object({ format: z.number() }), file)?.format;
   if (found === dataFormat) return;
-  if (Object.values(names).every((name) => !existsSync(join(folder, name))))
-    return writeJson(file, { format: dataFormat });
+  if (Object.values(names).every((name) => !existsSync(join(folder, name)))) {
+    writeJson(file, { format: dataFormat });
+    return;
+  }
   const format = found === undefined ? "no format" : `format ${found}`;
   throw new Error(
     `The data in ${folder} have ${format}, and this version reads format ${dataFormat}. Nothing was changed: start the version of Patchbay that stored them, or choose another folder with --data.`,

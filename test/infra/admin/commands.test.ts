@@ -56,6 +56,21 @@ describe("the operators' CLI", () => {
     expect([await status(request, next.key), await status(request, last.key)]).toEqual([401, 200]);
   });
 
+  it("rotates a key once: a second successor would end with the first key, so it names the first successor", async () => {
+    const { account, key } = await customer();
+    const next = await adminJson(["key", "rotate", key.id]);
+    const replaced = `The API key ${key.id} is already replaced by ${next.id}: use that one. \`key revoke ${key.id}\` ends`;
+    expect(await admin(["key", "rotate", key.key])).toEqual(failure(1, replaced));
+    expect((await adminJson(["key", "list", "--account", account])).length).toBe(2);
+    expect(await adminJson(["key", "show", next.id])).toMatchObject({ expires_at: null, replaced_by: null });
+    expect(await adminJson(["key", "show", key.id])).toMatchObject({ replaced_by: next.id });
+    // Also if both were started at once.
+    const again = JSON.stringify({ keys: { old: { id: key.id, replaced_by: key.id } } });
+    expect(await admin(["apply", "-"], { input: again })).toEqual(
+      failure(1, "/keys/old/replaced_by: can't be changed"),
+    );
+  });
+
   it("rotates a key that expires into one that expires then, and one that has expired not at all", async () => {
     const { account, user } = await customer();
     const expires_at = "2100-01-01T00:00:00.000Z";
@@ -85,7 +100,7 @@ describe("the operators' CLI", () => {
       inserted_at: expect.any(String),
       expires_at: null,
     };
-    expect(listedKey).toEqual({ ...shown, revoked: false, sha256: sha256Of(key.key) });
+    expect(listedKey).toEqual({ ...shown, revoked: false, replaced_by: null, sha256: sha256Of(key.key) });
     for (const reference of [key.id, key.key]) expect(await adminJson(["key", "show", reference])).toEqual(listedKey);
   });
 
