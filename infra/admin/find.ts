@@ -1,3 +1,4 @@
+import pLimit from "p-limit";
 import * as z from "zod/mini";
 import { readAttachment } from "../../shared/attachments/attachments.ts";
 import type { Event } from "../../shared/history/event.ts";
@@ -98,19 +99,57 @@ const listed = async <S extends z.core.$ZodType>(schema: S, list: Collection, ke
 export const childAccounts = (parent: string | null): Promise<Account[]> =>
   listed(Account, collections.childAccounts(parent), ({ id }) => keys.account(id));
 
-/** Yields all accounts below an account, or all accounts: each before those below it. */
-export async function* accountsBelow(parent: string | null): AsyncGenerator<Account> {
-  for (const account of await childAccounts(parent)) {
+/** How many reads of lists are in progress at once. */
+const atOnce = 10;
+
+/** Does something with each, `concurrency` at a time, and yields the results in the order of the source. */
+export async function* inOrder<T, R>(
+  source: Iterable<T> | AsyncIterable<T>,
+  concurrency: number,
+  work: (one: T) => Promise<R>,
+): AsyncGenerator<R> {
+  const started: Promise<R>[] = [];
+  for await (const one of source) {
+    const result = work(one);
+    // Thrown once it is its turn.
+    result.catch(() => {});
+    if (started.push(result) < concurrency) continue;
+    yield* started.splice(0, 1);
+  }
+  yield* started;
+}
+
+type Listing = Promise<readonly Account[]>;
+
+async function* walk(children: Listing, read: (parent: string) => Listing): AsyncGenerator<Account> {
+  const ahead = (await children).map((account) => ({ account, below: read(account.id) }));
+  for (const { account, below } of ahead) {
     yield account;
-    yield* accountsBelow(account.id);
+    yield* walk(below, read);
   }
 }
+
+/** Yields all accounts below an account, or all accounts: each before those below it. Reads the next lists meanwhile. */
+export const accountsBelow = (parent: string | null): AsyncGenerator<Account> => {
+  const limit = pLimit(atOnce);
+  const read = (of: string | null): Listing => {
+    const children = limit(() => childAccounts(of));
+    // Thrown once it is its turn.
+    children.catch(() => {});
+    return children;
+  };
+  return walk(read(parent), read);
+};
 
 export const usersOf = (account: string): Promise<User[]> =>
   listed(User, collections.accountUsers(account), ({ id }) => keys.user(id));
 
-export const ordersOf = (account: string): Promise<Order[]> =>
-  listed(Order, collections.accountOrders(account), ({ id }) => keys.order(id));
+/** The ids of an account's orders. */
+export const orderIdsOf = (account: string): Promise<string[]> =>
+  Array.fromAsync(queryAll(collections.accountOrders(account)), (item) => parseItem(Entry, item).id);
+
+export const readOrders = async (ids: readonly string[]): Promise<Order[]> =>
+  (await getMany(ids.map(keys.order))).flatMap((item) => (item ? [parseItem(Order, item)] : []));
 
 /** The orders whose checkout has started and not succeeded, of all accounts. */
 export const ordersInCheckout = (): Promise<Order[]> =>
@@ -144,14 +183,17 @@ export const keyByReference = async (reference: string): Promise<StoredKey> => {
 type Owned = { readonly account: string };
 
 /** Returns what `read` lists for one account or, without one, for every account from the root accounts down. */
-export const ofAccounts = async <T>(account: string | undefined, read: (id: string) => Promise<T[]>): Promise<T[]> => {
+export const ofAccounts = <T>(account: string | undefined, read: (id: string) => Promise<T[]>): Promise<T[]> =>
+  withProgress(async () => (await Array.fromAsync(eachOfAccounts(account, read))).flat());
+
+/** The same, account by account. */
+export async function* eachOfAccounts<T>(
+  account: string | undefined,
+  read: (id: string) => Promise<T[]>,
+): AsyncGenerator<T[]> {
   const accounts = account === undefined ? accountsBelow(null) : [await findAccount(account)];
-  return withProgress(async () => {
-    const all: T[] = [];
-    for await (const { id } of accounts) all.push(...(await read(id)));
-    return all;
-  });
-};
+  yield* inOrder(accounts, atOnce, ({ id }) => read(id));
+}
 
 export const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap<string, string>> => {
   const accounts = await Promise.all(owned.map(({ account }) => readAccount(account)));
@@ -162,16 +204,17 @@ export const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap
 export const ownerOf = async ({ account }: Owned) =>
   format.json ? { account } : { account, "account's name": (await readAccount(account))?.name };
 
-/** Prints items that accounts own. A table has the names of the accounts, too. */
-export const printOwned = async (rows: readonly (Row & Owned)[], whole = false): Promise<void> => {
-  if (format.json) return printRows(rows);
+/** Adds the names of the accounts, for people. */
+export const withAccountNames = async (rows: readonly (Row & Owned)[]): Promise<readonly Row[]> => {
+  if (format.json) return rows;
   const names = await accountNames(rows);
   const withName = ([property, value]: [string, unknown]) => [
     ...(property === "account" ? [["account's name", names.get(String(value))]] : []),
     [property, value],
   ];
-  printRows(
-    rows.map((row) => Object.fromEntries(Object.entries(row).flatMap(withName))),
-    whole,
-  );
+  return rows.map((row) => Object.fromEntries(Object.entries(row).flatMap(withName)));
 };
+
+/** Prints items that accounts own. A table has the names of the accounts, too. */
+export const printOwned = async (rows: readonly (Row & Owned)[], whole = false): Promise<void> =>
+  printRows(await withAccountNames(rows), whole);

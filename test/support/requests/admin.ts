@@ -20,7 +20,8 @@ const redirect = (input: string, env: Readonly<Record<string, string>>, output: 
     return true;
   };
   process.exitCode = undefined;
-  Object.assign(process.env, env);
+  // As on a wide terminal, unless a test chooses a width.
+  Object.assign(process.env, { COLUMNS: "1000", ...environment, ...env });
   Object.defineProperty(process, "stdin", { value: Readable.from([input]), configurable: true });
   process.stdout.write = writeTo("stdout");
   process.stderr.write = writeTo("stderr");
