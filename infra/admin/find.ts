@@ -1,6 +1,5 @@
 import pLimit from "p-limit";
 import * as z from "zod/mini";
-import { readAttachment } from "../../shared/attachments/attachments.ts";
 import type { Event } from "../../shared/history/event.ts";
 import { parseUlid } from "../../shared/schema/fields.ts";
 import { readSwitch } from "../../shared/switches/read.ts";
@@ -16,8 +15,12 @@ import { withProgress } from "./progress.ts";
 /** Converts an id to upper case. Any other text is returned unchanged: no item has it as its id. */
 export const parseId = (text: string): string => parseUlid(text) ?? text;
 
-/** What something is, whose, and where it belongs. */
-export type Place = Pick<Event, "account" | "parent"> & { readonly type: string; readonly id: string };
+/** What something is, whose, and where it belongs; with its name, if that is how it was found. */
+export type Place = Pick<Event, "account" | "parent"> & {
+  readonly type: string;
+  readonly id: string;
+  readonly name?: string;
+};
 
 const placeOf = (type: string, of: Pick<Place, "id" | "account"> | undefined, parent?: Place["parent"]): Place[] =>
   of ? [{ type, id: of.id, account: of.account, parent: parent ?? null }] : [];
@@ -73,16 +76,6 @@ export const findParents = async (id: string) => {
     ...(request ? [{ type: "request", id, account: request.account } as const] : []),
     ...(order ? [{ type: "order", id, account: order.account } as const] : []),
   ];
-};
-
-export const findAttachment = async (parentId: string, id: string) => {
-  for (const { account, ...parent } of await findParents(parentId)) {
-    const attachment = await readAttachment(parent, id);
-    if (attachment) return { parent, account, attachment };
-  }
-  throw new CommandError(
-    `There is no attachment ${id} in ${parentId}: \`attachment list\` lists those of a request or an order.`,
-  );
 };
 
 /** Lists by account. They read the entries of an account's partition, however large the table is. */

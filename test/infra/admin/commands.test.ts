@@ -209,7 +209,7 @@ describe("the operators' CLI", () => {
     );
     const url = "https://api.example.com/live/api/v1/switches?first=1";
     expect((await admin(["access", key.id, "get", url])).stdout).toBe(
-      `ok  a route matches the method and the path: switches/list\nok  the API key exists: ${key.id}\nok  the API key is not revoked: ${key.id}\nok  the API key has not expired\nok  the API key's user exists: ${user}\nNO  the API key's user is not disabled: ${user}: The access token is missing or invalid.\n\nThe endpoint responds with 401.\n`,
+      `ok  a route matches the method and the path: switches/list\nok  the API key exists: ${key.id}\nok  the API key is not revoked: ${key.id}\nok  the API key has not expired\nok  the API key's user exists: ${user}\nNO  the API key's user is not disabled: ${user}: The access token is missing or invalid.\n\nThe endpoint responds with 401. To change that: \`user enable ${user}\`.\n`,
     );
     const { events } = await adminJson(["history", "key", key.id]);
     expect(events[1]).toMatchObject({
