@@ -80,17 +80,17 @@ const download = async (parentId: string, id: string, { to = ".", force }: Optio
 };
 
 export const addAttachmentCommands = (attachment: Command): void => {
-  add(attachment, "list <request|order>", "list the attachments of a request or an order").action(
+  add(attachment, "list <request-or-order-id>", "list the attachments of a request or an order").action(
     async (parentId: string) => {
       const parents = await findParents(parentId);
       const lists = parents.map((parent) => Array.fromAsync(allAttachments(parent), row));
       printRows((await withProgress(() => Promise.all(lists))).flat());
     },
   );
-  add(attachment, "show <request|order> <id>", "show an attachment").action(async (parentId: string, id: string) =>
-    printRecord((await findAttachment(parentId, id)).attachment),
+  add(attachment, "show <request-or-order-id> <id>", "show an attachment").action(
+    async (parentId: string, id: string) => printRecord((await findAttachment(parentId, id)).attachment),
   );
-  add(attachment, "download <request|order> <id>", "download the file, for a dispute; an event records it")
+  add(attachment, "download <request-or-order-id> <id>", "download the file, for a dispute; an event records it")
     .option("--to <path>", "the file to write, or the folder (default: the attachment's filename, in this folder)")
     .option("--force", "replace an existing file", false)
     .addHelpText(

@@ -89,7 +89,10 @@ const accountsNamed = async (text: string): Promise<Place[]> => {
 /** The attachments of an order and of its requests whose name or filename contains the text. */
 const attachmentsNamed = async (text: string, { id, account }: Order): Promise<Place[]> => {
   const requests = await Array.fromAsync(requestsOfOrder(id));
-  const parents = [{ type: "order", id, account } as const, ...requests.map((one) => ({ ...one, type: "request" }) as const)];
+  const parents = [
+    { type: "order", id, account } as const,
+    ...requests.map((one) => ({ ...one, type: "request" }) as const),
+  ];
   const found = parents.map(async ({ account, type, id }) => {
     const attachments = await Array.fromAsync(allAttachments({ type, id }));
     const named = attachments.filter(({ name, filename }) => `${name}\n${filename}`.toLowerCase().includes(text));
@@ -177,7 +180,11 @@ export const addFindCommand = (program: Command): void => {
     "identify an id, an API key, a reference_id, an X-Request-Id or a name, and show who owns it",
   )
     .option("--account <id>", "find attachments of this account's orders by a part of their name or filename", parseId)
-    .option("--order <id>", "find attachments of this order and its requests by a part of their name or filename", parseId)
+    .option(
+      "--order <id>",
+      "find attachments of this order and its requests by a part of their name or filename",
+      parseId,
+    )
     .addHelpText("after", "\nWithout these options, a name is the beginning of an account's name.")
     .action((text: string, scope: Scope) => find(text.trim(), scope));
 };

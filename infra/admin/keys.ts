@@ -1,12 +1,12 @@
-import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
 import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
 import { apply } from "../../shared/tenants/apply.ts";
 import type { Account } from "../../shared/tenants/tenant-schema.ts";
 import { change, create, operatorOrigin } from "./apply-command.ts";
-import { CommandError, UsageError } from "./command-errors.ts";
+import { CommandError } from "./command-errors.ts";
+import { confirm } from "./confirm.ts";
 import { keyByReference, keysOf, ofAccounts, ownerOf, parseId, printOwned, type StoredKey } from "./find.ts";
-import { format, printRecord, safe } from "./output.ts";
+import { format, printRecord } from "./output.ts";
 import { add } from "./usage.ts";
 
 const hours = (text: string): number => {
@@ -38,15 +38,6 @@ const requireSameTree = async (accountId: string, userId: string): Promise<void>
   const own = user && (await readAccount(user.account));
   if (account && own && rootOf(account) !== rootOf(own))
     throw new CommandError("--user: must be a user in the same account tree as the key");
-};
-
-/** Asks for confirmation, because a customer may lose access. Without a terminal, `--yes` is required. */
-const confirm = async (question: string): Promise<void> => {
-  if (!process.stdin.isTTY) throw new UsageError(`${question} Not a terminal: confirm with --yes.`);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`${safe(question)} [y/N] `);
-  terminal.close();
-  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError("Nothing was changed.");
 };
 
 type NewKey = { readonly account: string; readonly user: string; readonly label?: string; readonly expiresAt?: string };

@@ -46,6 +46,42 @@ describe("the operators' CLI", () => {
     expect((await admin(["account", "list"])).code).toBe(0);
     vi.stubEnv("npm_config_dry_run", "true");
     expect(await admin(["sweep"])).toEqual(failure(1, "npm took --dry-run as an option of its own"));
+    vi.stubEnv("npm_config_dry_run", undefined);
+    // npm does not tell which it has taken of those that nobody knows.
+    vi.stubEnv("npm_config_nam", "true");
+    expect(await admin(["account", "create"])).toEqual(
+      failure(2, /because npm takes the others: npm run admin -- account create …\n$/),
+    );
+    expect((await admin(["account", "create", "--json"])).stderr).not.toContain("npm takes");
+    vi.stubEnv("npm_config_json", "true");
+    const taken = "npm took --json. Put -- before the options: npm run admin -- account list --json\n";
+    expect((await admin(["account", "list"])).stderr).toContain(taken);
+    expect((await admin(["account", "list", "--json"])).stderr).not.toContain("npm took");
+  });
+
+  it("says that an account without a parent is a root account, and asks on a terminal", async () => {
+    const create = ["account", "create", "--name", "Nordwind"];
+    const lasting = "It cannot be moved below another account later, or deleted.";
+    expect((await admin(create)).stderr).toContain(`Nordwind is a root account. ${lasting}\n`);
+    const refused = await admin(create, { isTerminal: true, input: "n\n" });
+    expect(refused).toEqual(failure(1, `Create Nordwind as a root account? ${lasting} [y/N] Nothing was changed.\n`));
+    const { code, stdout } = await admin(create, { isTerminal: true, input: "y\n" });
+    const [id = ""] = /\w{26}/.exec(stdout) ?? [];
+    expect([code, (await adminJson(["account", "show", id])).parent]).toEqual([0, null]);
+    for (const option of [["--yes"], ["--parent", id]])
+      expect((await admin([...create, ...option], { isTerminal: true })).stderr).not.toContain("[y/N]");
+  });
+
+  it("says of a file's errors where they are, and what is allowed, without JSON", async () => {
+    const input = JSON.stringify({ acounts: {}, accounts: { a: { nam: "A" } }, orders: { o: { state: "NEW" } } });
+    const { stderr } = await admin(["apply", "-"], { input });
+    expect(stderr).not.toMatch(/[{}]/);
+    for (const line of [
+      "(the whole file): has unknown properties: acounts; allowed are $schema, dry_run, on_behalf_of, accounts, users,",
+      "/accounts/a: has unknown properties: nam; allowed are id, name, parent, features\n",
+      "/orders/o/state: must be one of CART, CHECKED_OUT\n",
+    ])
+      expect(stderr).toContain(line);
   });
 
   it("rotates a key, and accepts both keys for the overlap and then only the new one", async () => {
@@ -185,6 +221,8 @@ describe("the operators' CLI", () => {
     [["help", "shw"], "There is no command shw. Did you mean account show or", "apply|schema|account"],
     [["sweep", "now", "please"], "Too many arguments: it takes 0 and got 2.", "sweep [--dry-run] [--all]"],
     [["sweep", "--dry-rum"], "There is no option --dry-rum. Did you mean --dry-run?", "sweep [--dry-run] [--all]"],
+    [["account", "create", "--nam", "x"], "There is no option --nam. Did you mean --name?", "account create --name"],
+    [["key", "show", "--wrong"], "There is no option --wrong.", "key show <id-or-key>"],
     [["key", "revoke", "1", "--on-behalf-of"], "--on-behalf-of needs a value: <text>.", "key revoke <id-or-key>"],
     [["key", "rotate", "1", "--overlap-hours", "soon"], '--overlap-hours cannot be "soon". It must be a', "key rotate"],
     [
@@ -249,7 +287,7 @@ describe("the operators' CLI", () => {
     for (const [args, expected, error] of [
       [["apply", "-"], 1, { code: "invalid_parameter", source: { in: "body", pointer: "/users/one/account" } }],
       [["order", "show", "nope"], 1, { detail: expect.stringMatching(/^There is no order nope/) }],
-      [["attachment", "list"], 2, { detail: "Missing: <request|order>." }],
+      [["attachment", "list"], 2, { detail: "Missing: <request-or-order-id>." }],
     ] as const) {
       const { code, stdout, stderr } = await admin([...args, "--json"], {
         input: '{"users":{"one":{"account":"nope"}}}',
