@@ -46,10 +46,11 @@ const deployLocal = async () => {
   requireSeparator("deploy:local", ["call", "context"]);
   const endpoint = await useEmulator(process.env.AWS_ENDPOINT_URL ?? "http://127.0.0.1:4566");
   const stackName = await stackNameOf("local", endpoint);
+  // Also for a deployment that fails: `admin --stack` must not look for it on AWS.
+  recordEndpoint(stackName, endpoint);
   // Outside a project, cdk needs no app to bootstrap an account that is named. Emulators have this one.
   cdk(["bootstrap", `aws://000000000000/${process.env.AWS_REGION}`], import.meta.dirname);
   cdk(["deploy", "-c", "stage=local", "--method=direct", "--require-approval=never", ...args]);
-  recordEndpoint(stackName, endpoint);
   const url = (await describeStack(stackName))?.outputs.BaseUrl;
   const chosen = Object.entries(given.context).map(([name, value]) => ` -c ${name}=${value}`);
   console.log(`

@@ -43,7 +43,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
   const monitored = { rest, machine, failure, release, sweep, publisher, canaries };
   const { topic, alarmNamed } = createOperations(stack, deployment, monitored);
-  const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
+  const policyArns = createPolicies(stack, deployment, { machine, secret, topic, ...waysIn });
   if (settings.malwareScan) createMalwareScan(stack, deployment, topic);
   if (settings.backupRegion) createBackups(stack, deployment, topic, settings.backupRegion);
   if (canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, alarmNamed);

@@ -186,6 +186,26 @@ describe("the operators' CLI", () => {
     proxies.table.choose(() => undefined);
   });
 
+  it("finds with doctor a table and a bucket that refuse writes, and leaves nothing in others", async () => {
+    onTestFinished(() => Object.values(proxies).forEach((proxy) => void proxy.choose(() => undefined)));
+    const faultsOf = async (isReadOnly: boolean) => {
+      const calls: string[] = [];
+      for (const proxy of Object.values(proxies))
+        proxy.choose(({ operation }) => {
+          calls.push(operation);
+          return isReadOnly && /^Put/.test(operation) ? "refuse" : undefined;
+        });
+      const { checks } = JSON.parse((await admin(["doctor", "--json"])).stdout);
+      const faults = checks.flatMap(({ check, status }: Record<string, string>) => (status === "FAULT" ? [check] : []));
+      return { faults, writes: calls.filter((call) => /^(Put|Delete)/.test(call)).sort() };
+    };
+    // The tests' table has no stream.
+    const faults = ["table's stream", "table's writes", "bucket's writes"];
+    expect(await faultsOf(true)).toEqual({ faults, writes: ["PutItem", "PutObject"] });
+    const writes = ["DeleteItem", "DeleteObject", "PutItem", "PutObject"];
+    expect(await faultsOf(false)).toEqual({ faults: ["table's stream"], writes });
+  });
+
   it("has help with examples for every command, and suggests what to do about a wrong one", async () => {
     const help = await admin(["--help"]);
     expect(help.code).toBe(0);

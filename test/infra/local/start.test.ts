@@ -60,6 +60,13 @@ it("npm start says which variable names another folder if its addresses cannot b
   expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(refused)]);
 });
 
+it("npm start names the S3 of AWS_ENDPOINT_URL_S3 that does not respond, and why", async () => {
+  const { ready, output } = services.spawnService([], { AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9" });
+  const reason =
+    /^There is no working S3 at http:..127\.0\.0\.1:9 \(connect ECONNREFUSED .+\): start it, or correct AWS_/;
+  expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(reason)]);
+});
+
 describe("the folder of npm start -- --data", () => {
   it("is locked while it is open, and not by the process id of an earlier run, even that of a running process", () => {
     const { close } = openData(services.data);
