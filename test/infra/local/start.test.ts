@@ -67,6 +67,31 @@ it("npm start names the S3 of AWS_ENDPOINT_URL_S3 that does not respond, and why
   expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(reason)]);
 });
 
+it("npm start -- --max-wait sets the longest wait of a checkout for the carrier, which is 2 seconds without it", async () => {
+  const { ready, output } = services.spawnService(["--max-wait", "901"]);
+  expect([await ready, output.stderr]).toEqual([
+    false,
+    "--max-wait must be a whole number of seconds from 1 to 900, not 901.\n",
+  ]);
+  const firstWait = async (args: readonly string[]) => {
+    const service = await services.start(args);
+    const { CARRIER_URL } = service.environment;
+    const fault = { method: "PUT", path: "attachments", times: 1_000, action: "status", status: 503 };
+    await fetch(`${CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
+    await service.call("POST", service.attachments, form());
+    await service.admin("order", "checkout", service.demo.ORDER ?? "");
+    const wait = await vi.waitUntil(async () => {
+      const { stdout } = await service.admin("order", "show", service.demo.ORDER ?? "", "--json");
+      const { next_try_at: next } = JSON.parse(stdout).checkout;
+      return next && Date.parse(next) - Date.now();
+    }, patiently);
+    await service.stop();
+    return wait;
+  };
+  expect(await firstWait([])).toBeLessThan(2_000);
+  expect(await firstWait(["--max-wait", "900"])).toBeGreaterThan(2_000);
+});
+
 describe("the folder of npm start -- --data", () => {
   it("is locked while it is open, and not by the process id of an earlier run, even that of a running process", () => {
     const { close } = openData(services.data);
