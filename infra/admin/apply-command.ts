@@ -74,7 +74,7 @@ leaves what it does not name as it is. The output has the id and the status of e
 what changed, and the new keys, which are not printed again. "The file of apply" in infra/admin/README.md describes the file.`;
 
 export const addApplyCommand = (program: Command): void => {
-  add(program, "apply <file>", "create or change what is in a JSON file, or in standard input: -")
+  add(program, "apply <file>", "create or change what a JSON file describes; - is standard input")
     .option("--dry-run", "print what would be done, and write nothing", false)
     .addHelpText("after", help)
     .action(async (file: string, { dryRun }: { dryRun: boolean }) => {

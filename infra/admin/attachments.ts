@@ -90,7 +90,7 @@ export const addAttachmentCommands = (attachment: Command): void => {
   add(attachment, "show <request-or-order-id> <id>", "show an attachment").action(
     async (parentId: string, id: string) => printRecord((await findAttachment(parentId, id)).attachment),
   );
-  add(attachment, "download <request-or-order-id> <id>", "download the file, for a dispute; an event records it")
+  add(attachment, "download <request-or-order-id> <id>", "download the file for a dispute; an event records it")
     .option("--to <path>", "the file to write, or the folder (default: the attachment's filename, in this folder)")
     .option("--force", "replace an existing file", false)
     .addHelpText(

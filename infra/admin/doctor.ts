@@ -2,10 +2,9 @@ import { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { S3 } from "@aws-sdk/client-s3";
 import { SFN } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
-import { doctorPrefix, filePrefix } from "../../shared/attachments/file-keys.ts";
+import { doctorFile, filePrefix } from "../../shared/attachments/file-keys.ts";
 import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
-import { newId } from "../../shared/schema/fields.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { adviceOn, CommandError, messageOf } from "./command-errors.ts";
 import { checksOfStack, type Notice } from "./first-day.ts";
@@ -89,7 +88,7 @@ const checkBucket = async () => {
 /** Writes an item and deletes it: a table that can be read may still refuse every write. */
 const checkTableWrites = async () => {
   const [dynamodb, TableName] = [new DynamoDB(clientConfig), env.tableName()];
-  const { pk, sk } = keys.doctor(newId());
+  const { pk, sk } = keys.doctor();
   const Key = { pk: { S: pk }, sk: { S: sk } };
   await dynamodb.putItem({ TableName, Item: Key });
   await dynamodb.deleteItem({ TableName, Key });
@@ -98,7 +97,7 @@ const checkTableWrites = async () => {
 
 const checkBucketWrites = async () => {
   const s3 = new S3({ ...clientConfig, forcePathStyle: env.hasS3Endpoint() });
-  const file = { Bucket: env.bucketName(), Key: doctorPrefix + newId() };
+  const file = { Bucket: env.bucketName(), Key: doctorFile };
   await s3.putObject({ ...file, Body: Buffer.alloc(65_536), ContentType: "application/octet-stream" });
   await s3.deleteObject(file);
   return "a file was stored and deleted";
@@ -170,7 +169,9 @@ const printFindings = (findings: readonly Diagnosis[]) => {
 export const addDoctorCommand = (program: Command): void => {
   program
     .command("doctor")
-    .description("check the target, credentials, table, bucket, workflow and, of a stack, what the first day asks for")
+    .description(
+      "check the target, credentials, table, bucket and workflow; for a stack, also the steps of its first day",
+    )
     .action(async (_: unknown, command: Command) => {
       const findings = await runChecks(command.optsWithGlobals<TargetOptions>());
       const ok = !findings.some(({ status }) => status === "FAULT");

@@ -50,7 +50,7 @@ const nothingIfDenied = (error: Error): Place[] => {
 };
 
 /** Throws a CommandError that names what an id is, if it is one of something else. It never repeats an API key. */
-export const noSuch = async (noun: string, id: string, hint: string): Promise<never> => {
+export const throwNotFound = async (noun: string, id: string, hint: string): Promise<never> => {
   if (id.startsWith("apik_")) throw new CommandError(`There is no ${noun} with this id: it is an API key.`);
   const [other] = await placesById(id).catch(nothingIfDenied);
   throw new CommandError(`There is no ${noun} ${id}: ${other ? `this is the id of ${nounOf(other.type)}` : hint}.`);
@@ -60,7 +60,7 @@ export const noSuch = async (noun: string, id: string, hint: string): Promise<ne
 export const finder =
   <T>(noun: string, read: (id: string) => Promise<T | undefined>, hint = `\`${noun} list\` lists the existing ones`) =>
   async (id: string): Promise<T> =>
-    (await read(id)) ?? noSuch(noun, id, hint);
+    (await read(id)) ?? throwNotFound(noun, id, hint);
 
 export const findAccount = finder("account", readCountedAccount);
 export const findUser = finder("user", readUser);
@@ -71,7 +71,8 @@ export const requestHint = "`request list` lists the requests of an order";
 /** Returns the request and the order that have an id: one of them, but for files of `apply` that give both the same. */
 export const findParents = async (id: string) => {
   const [request, order] = await Promise.all([readRequest(id), readOrder(id)]);
-  if (!request && !order) return noSuch("request and no order", id, "`order list` lists the orders of an account");
+  if (!request && !order)
+    return throwNotFound("request and no order", id, "`order list` lists the orders of an account");
   return [
     ...(request ? [{ type: "request", id, account: request.account } as const] : []),
     ...(order ? [{ type: "order", id, account: order.account } as const] : []),
@@ -170,7 +171,7 @@ export const keyByReference = async (reference: string): Promise<StoredKey> => {
   const found = await findKey(reference);
   const hint = "`key list` lists the existing ones";
   if (!found && reference.startsWith("apik_")) throw new CommandError(`There is no such API key: ${hint}.`);
-  return found ?? noSuch("API key with the id", parseId(reference), hint);
+  return found ?? throwNotFound("API key with the id", parseId(reference), hint);
 };
 
 type Owned = { readonly account: string };

@@ -4,7 +4,7 @@ import { withoutResult } from "../../shared/checkout/checkout-run.ts";
 import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseItem, queryAll } from "../../shared/table/read.ts";
-import { accountNames, findKey, keyByReference, noSuch } from "./find.ts";
+import { accountNames, findKey, keyByReference, throwNotFound } from "./find.ts";
 import { format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
@@ -109,7 +109,7 @@ export const lastRuns = async (id: string, started: number) => {
 const printHistory = async (subject: EventSubject, key?: Key): Promise<void> => {
   const events = await withProgress(() => Array.fromAsync(historyOf(subject)), "Reading the history …");
   if (events.length === 0 && key && !(await get(key)))
-    await noSuch(subject.type, subject.id, "it has no events, either");
+    await throwNotFound(subject.type, subject.id, "it has no events, either");
   if (format.json) return printJson({ events });
   console.log(table(await rowsOf(events), { whole: true }));
 };
@@ -117,7 +117,7 @@ const printHistory = async (subject: EventSubject, key?: Key): Promise<void> => 
 const described = {
   order: { what: "an order, its attachments and its checkouts", keyOf: keys.order },
   request: { what: "a request and its attachments", keyOf: keys.request },
-  switch: { what: "a switch, also if it is deleted", keyOf: keys.switch },
+  switch: { what: "a switch, even after it was deleted", keyOf: keys.switch },
   account: { what: "an account", keyOf: keys.account },
   user: { what: "a user", keyOf: keys.user },
 };

@@ -59,9 +59,9 @@ export const addKeyCommands = (key: Command): void => {
       await requireSameTree(account, user);
       printRecord(await create("keys", { account, user, label: label ?? null, expires_at: expiresAt ?? null }));
     });
-  add(key, "list", "list the keys of one account, or of every account; --json has the hash under which they are stored")
+  add(key, "list", "list the keys of one account, or of every account; --json includes their hashes")
     .option("--account <id>", "only those of this account", parseId)
-    .option("--prefix <hex>", "only those whose SHA-256 hash begins with this", hexPrefix, "")
+    .option("--prefix <hex>", "only those whose SHA-256 hash starts with this", hexPrefix, "")
     .action(async ({ account, prefix }: { account?: string; prefix: string }) => {
       const keys = (await ofAccounts(account, keysOf)).filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()));
       const rows = await Promise.all(keys.map(keyDetails));
@@ -72,11 +72,13 @@ export const addKeyCommands = (key: Command): void => {
     const { id, account, ...details } = await keyDetails(await keyByReference(reference));
     printRecord({ id, ...(await ownerOf({ account })), ...details });
   });
-  add(key, "label <id-or-key> <text>", "say what a key is for").action(async (reference: string, text: string) => {
-    const { id } = await keyByReference(reference);
-    await change("keys", id, { label: text });
-    printRecord({ id, label: text.trim() });
-  });
+  add(key, "label <id-or-key> <text>", "set a key's label, which says what it is for").action(
+    async (reference: string, text: string) => {
+      const { id } = await keyByReference(reference);
+      await change("keys", id, { label: text });
+      printRecord({ id, label: text.trim() });
+    },
+  );
   add(key, "revoke <id-or-key>", "revoke a key; takes effect immediately")
     .option("-y, --yes", "don't ask for confirmation")
     .action(async (reference: string, { yes }: { yes?: boolean }) => {

@@ -92,7 +92,7 @@ export const addOrderCommands = (order: Command): void => {
   add(
     order,
     "show <id>",
-    "show an order, its last runs, its requests and what of their attachments was forwarded",
+    "show an order, its last runs, its requests, and what the carrier has of their attachments",
   ).action((id: string) => showOrder(id));
   add(order, "checkout [id]", "forward every attachment to the carrier, then check out its cart")
     .option("--wait", "wait until the run ends and print its progress; exits with 1 unless it SUCCEEDED")
@@ -143,7 +143,7 @@ export const addRequestCommands = (request: Command): void => {
     .action(async ({ order }: { order: string }) =>
       printOwned(await Array.fromAsync(requestsOfOrder((await findOrder(order)).id))),
     );
-  add(request, "show <id>", "show a request, its attachments, and what has been forwarded to the carrier").action(
-    (id: string) => showRequest(id),
+  add(request, "show <id>", "show a request, and what the carrier has of its attachments").action((id: string) =>
+    showRequest(id),
   );
 };

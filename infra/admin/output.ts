@@ -102,7 +102,7 @@ const block = (record: Row, width: number): string => {
   const lines = Object.entries(record).flatMap(([name, value]) => {
     const [first = "", ...others] = wrap(cell(value), Math.max(width - indent, minWidth)).map((text) => text.trimEnd());
     const heading = isNarrow ? [truncate(name, width), " ".repeat(gap) + first] : [pad(name, indent) + first];
-    return [...heading, ...others.map((text) => " ".repeat(indent) + text)];
+    return [...heading, ...others.map((text) => " ".repeat(indent) + text.trimStart())];
   });
   return lines.join("\n");
 };

@@ -71,7 +71,11 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
   for (const command of leavesOf(program)) {
     command.option("--json", "print JSON");
     if (changing.test(command.name()))
-      command.option("--on-behalf-of <text>", "for whom the change is made: its event has it", parseEventText);
+      command.option(
+        "--on-behalf-of <text>",
+        "on whose behalf the change is made; its event records it",
+        parseEventText,
+      );
   }
   throwUsageErrors(program);
   return program;

@@ -28,16 +28,16 @@ const existing = async (name: string) => {
 };
 
 /** 95 % of restores take less than an hour; the largest tables take longer. */
-const longestHours = 24;
+const maxHours = 24;
 
 const waitFor = async <T>(what: string, pollSeconds: number, ask: () => Promise<T | undefined>): Promise<T> => {
-  const polls = Math.ceil((longestHours * 3600) / pollSeconds);
+  const polls = Math.ceil((maxHours * 3600) / pollSeconds);
   for (let poll = 0; poll < polls; poll += 1) {
     const found = await ask();
     if (found !== undefined) return found;
     await sleep(pollSeconds * 1000);
   }
-  throw new CommandError(`${what} has not ended in ${longestHours} hours. Repeat the command to go on waiting.`);
+  throw new CommandError(`${what} has not ended within ${maxHours} hours. To keep waiting, repeat the command.`);
 };
 
 const active = (name: string, pollSeconds: number) =>
@@ -61,7 +61,7 @@ const startRestore = async (source: string, target: string, to: Date): Promise<v
   const { SourceTableArn, RestoreDateTime } = found.RestoreSummary ?? {};
   if (SourceTableArn !== TableArn || RestoreDateTime?.getTime() !== to.getTime())
     throw new CommandError(
-      `The table ${target} exists, and is no copy of ${source} at this time: choose another --as.`,
+      `The table ${target} exists and is not a copy of ${source} at this time: choose another --as.`,
     );
 };
 
@@ -114,7 +114,7 @@ const seconds = (text: string): number => {
 const restore = async ({ to, as, poll }: { to?: Date; as?: string; poll: number }): Promise<void> => {
   const source = env.tableName();
   const target = as ?? (to && nameAt(source, to));
-  if (!target) throw new UsageError("Say --to <time>, or --as <table> for a table that is restored already.");
+  if (!target) throw new UsageError("Specify --to <time>, or --as <table> to continue with a restored table.");
   if (target === source) throw new UsageError("--as names the table that is in service.");
   if (to) await startRestore(source, target, to);
   else await existing(target);

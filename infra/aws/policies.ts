@@ -3,7 +3,7 @@ import { ManagedPolicy, type PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
-import { doctorPrefix } from "../../shared/attachments/file-keys.ts";
+import { doctorFile } from "../../shared/attachments/file-keys.ts";
 import { lookupIndex } from "../../shared/table/keys.ts";
 import { executionsOf } from "./checkout.ts";
 import type { Deployment } from "./function.ts";
@@ -56,7 +56,7 @@ export const createPolicies = (
         storage.table.tableArn,
       ),
       // `doctor` stores a file of its own. Nobody may store one in place of a customer's.
-      allow(["s3:PutObject"], storage.bucket.arnForObjects(`${doctorPrefix}*`)),
+      allow(["s3:PutObject"], storage.bucket.arnForObjects(doctorFile)),
       allowKey(["kms:GenerateDataKey"], storage.key, "s3"),
       allow(["secretsmanager:DescribeSecret"], secret.secretArn),
       allow(["sns:ListSubscriptionsByTopic"], topic.topicArn),

@@ -5,7 +5,7 @@ import type { ParentRef } from "../table/keys.ts";
 export const filePrefix = "attachments/";
 
 /** What `admin doctor` stores and deletes, to see whether that works. It is of no day, so no sweep sees it. */
-export const doctorPrefix = `${filePrefix}doctor/`;
+export const doctorFile = `${filePrefix}doctor/file`;
 
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 

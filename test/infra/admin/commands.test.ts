@@ -186,6 +186,28 @@ describe("the operators' CLI", () => {
     proxies.table.choose(() => undefined);
   });
 
+  it("lists orders by account, page by page: the reads of a page share calls", async () => {
+    onTestFinished(() => void proxies.table.choose(() => undefined));
+    const names = Array.from({ length: 120 }, (_, index) => `o${index}`);
+    const document = {
+      accounts: { a: { name: "Many" } },
+      orders: Object.fromEntries(names.map((name) => [name, { account: "a" }])),
+      requests: Object.fromEntries(names.map((name) => [name, { order: name, type: "PORT_IN" }])),
+    };
+    const { accounts, orders } = await adminJson(["apply", "-"], JSON.stringify(document));
+    const reads: string[] = [];
+    proxies.table.choose(({ operation }) => {
+      if (/Get/.test(operation)) reads.push(operation);
+      return undefined;
+    });
+    const { stdout } = await admin(["order", "list", "--account", accounts.a.id]);
+    const ids = Object.values<{ id: string }>(orders).map(({ id }) => id);
+    expect(stdout.match(/^01\w{24}/gm)).toEqual(ids.toSorted());
+    expect(stdout.match(/^id /gm)).toHaveLength(1);
+    // Two pages: their orders and runs, their requests, and the name of the account.
+    expect(reads.length).toBeLessThanOrEqual(8);
+  });
+
   it("finds with doctor a table and a bucket that refuse writes, and leaves nothing in others", async () => {
     onTestFinished(() => Object.values(proxies).forEach((proxy) => void proxy.choose(() => undefined)));
     const faultsOf = async (isReadOnly: boolean) => {
