@@ -8,6 +8,8 @@ export const limits = {
   identityLength: 255,
   secretLength: 1_024,
   pageSize: { default: 50, max: 100 },
+  /** The requests in the `forwarding` of an order's attachment: an order can have thousands. */
+  forwardingRequests: 100,
   /** Longer than any cursor and any useful `include`. */
   queryLength: 255,
   /** The largest file in a form: base64-encoded, it fits into a 6 MB event beside the other parts. MAX_FILE_BYTES overrides it. */

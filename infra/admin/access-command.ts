@@ -1,10 +1,12 @@
 import type { Command } from "commander";
 import { ApiError, notFound } from "../../shared/errors.ts";
 import { routes } from "../../shared/routes.ts";
+import type { ApiKey } from "../../shared/tenants/tenant-schema.ts";
 import { loadAdmissions } from "../local/handlers.ts";
 import { matcher } from "../local/match.ts";
+import { accessAdvice } from "./access-advice.ts";
 import { findKey, keyByReference } from "./find.ts";
-import { format, printJson, safe } from "./output.ts";
+import { format, paint, printJson, safe } from "./output.ts";
 import { add } from "./usage.ts";
 
 /** The access checks of an endpoint, run by the endpoint itself. */
@@ -12,14 +14,20 @@ import { add } from "./usage.ts";
 type Check = readonly [check: string, about: string];
 
 /** The checks up to the one that refuses. `status` is null if none does. */
-const result = (checks: readonly Check[], refusal?: ApiError) => ({
+const result = (checks: readonly Check[], refusal?: ApiError, key?: ApiKey) => ({
   checks: checks.map(([check, about], index) => {
     const ok = !refusal || index < checks.length - 1;
     const detail = [about, ...(ok ? [] : (refusal?.body.errors ?? []).map((one) => one.detail))];
     return { check, ok, detail: detail.filter(Boolean).join(": ") || null };
   }),
   status: refusal?.status ?? null,
+  remedy: refusal ? adviceFor(checks, key) : null,
 });
+
+const adviceFor = (checks: readonly Check[], key: ApiKey | undefined) => {
+  const [check, about] = checks.at(-1) ?? ["", ""];
+  return accessAdvice({ check, about, user: key?.user, account: key?.account });
+};
 
 /** `address` is a path or a whole URL, also with a query. */
 const checkAccess = async (reference: string, method: string, address: string) => {
@@ -34,7 +42,7 @@ const checkAccess = async (reference: string, method: string, address: string) =
     await endpoint?.admission(key, matched.pathParameters, (...check) => checks.push(check));
     return result(checks);
   } catch (error) {
-    if (error instanceof ApiError && error.status < 500) return result(checks, error);
+    if (error instanceof ApiError && error.status < 500) return result(checks, error, key);
     throw error;
   }
 };
@@ -45,11 +53,12 @@ export const addAccessCommand = (program: Command): void => {
     "access <id-or-key> <method> <path>",
     "run the checks of an endpoint for an API key; writes nothing",
   ).action(async (reference: string, method: string, path: string) => {
-    const { checks, status } = await checkAccess(reference, method, path);
-    if (format.json) return printJson({ checks, status });
+    const { checks, status, remedy } = await checkAccess(reference, method, path);
+    if (format.json) return printJson({ checks, status, remedy });
     for (const { check, ok, detail } of checks)
-      console.log(safe(`${ok ? "ok" : "NO"}  ${[check, detail].filter(Boolean).join(": ")}`));
+      console.log(`${paint(ok ? "ok" : "NO")}  ${safe([check, detail].filter(Boolean).join(": "))}`);
     const none = "No access check refuses this request. The endpoint validates its headers, query and body afterwards.";
-    console.log(`\n${status === null ? none : `The endpoint responds with ${status}.`}`);
+    const refused = `The endpoint responds with ${status}.${remedy ? ` To change that: ${safe(remedy)}.` : ""}`;
+    console.log(`\n${status === null ? none : refused}`);
   });
 };

@@ -3,8 +3,9 @@ import { readCountedAccount } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/tenant-schema.ts";
 import { change, create } from "./apply-command.ts";
 import { UsageError } from "./command-errors.ts";
+import { ask } from "./confirm.ts";
 import { accountsBelow, findAccount, parseId } from "./find.ts";
-import { format, printRecord, printRows } from "./output.ts";
+import { format, printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
@@ -39,20 +40,33 @@ const accountsToList = async (id: string | undefined): Promise<Counted[]> => {
   return counted.flatMap((one) => (one ? [{ ...one, below: below.get(one.id)?.length ?? 0 }] : []));
 };
 
+type NewAccount = {
+  readonly name: string;
+  readonly parent?: string;
+  readonly attachments: boolean;
+  readonly yes?: boolean;
+};
+
+const createAccount = async ({ name, parent, attachments, yes }: NewAccount) => {
+  const lasting = "It cannot be moved below another account later, or deleted.";
+  if (parent === undefined && process.stdin.isTTY && !yes) await ask(`Create ${name} as a root account? ${lasting}`);
+  else if (parent === undefined) console.error(safe(`${name} is a root account. ${lasting}`));
+  const features = { ordering_attachment_access: attachments };
+  printRecord(await create("accounts", { name, parent: parent ?? null, features }));
+};
+
 const changeAccount = async (id: string, entry: object): Promise<void> => {
   await change("accounts", (await findAccount(id)).id, entry);
   printRecord(accountDetails(await findAccount(id)));
 };
 
 export const addAccountCommands = (account: Command): void => {
-  add(account, "create", "create an account, at the top level or below another account")
+  add(account, "create", "create a root account, or an account below another one")
     .requiredOption("--name <name>", "display name")
-    .option("--parent <id>", "the parent account", parseId)
+    .option("--parent <id>", "the parent account (default: none, which makes it a root account)", parseId)
     .option("--attachments", "enable Ordering Attachment Access", false)
-    .action(async ({ name, parent, attachments }: { name: string; parent?: string; attachments: boolean }) => {
-      const features = { ordering_attachment_access: attachments };
-      printRecord(await create("accounts", { name, parent: parent ?? null, features }));
-    });
+    .option("-y, --yes", "don't ask whether it is to be a root account")
+    .action((options: NewAccount) => createAccount(options));
   add(account, "list", "list the root accounts, or one account and all accounts below it")
     .option("--account <id>", "the account whose tree is listed", parseId)
     .action(async ({ account: id }: { account?: string }) => {

@@ -61,17 +61,20 @@ export const change = async (section: SectionName, id: string, entry: object) =>
 };
 
 const help = `
-Example:
+Complete example: docs/examples/customer.json
+  npm run -s admin -- apply docs/examples/customer.json --dry-run
+
+Short example:
   echo '{"accounts": {"acme": {"name": "Acme", "features": {"ordering_attachment_access": true}}},
          "users": {"ops": {"account": "acme", "permissions": ["ordering_request_attachments:*"]}},
          "keys": {"ops": {"account": "acme", "user": "ops"}}}' | npm run -s admin -- apply -
 
 A reference is a name in the file or the id of an existing item. An entry whose id (a ULID) exists changes that item, and
 leaves what it does not name as it is. The output has the id and the status of each entry (created, changed, unchanged),
-what changed, and the new keys, which are not printed again. infra/admin/README.md documents the file.`;
+what changed, and the new keys, which are not printed again. "The file of apply" in infra/admin/README.md describes the file.`;
 
 export const addApplyCommand = (program: Command): void => {
-  add(program, "apply <file>", "create or change what is in a JSON file, or in standard input: -")
+  add(program, "apply <file>", "create or change what a JSON file describes; - is standard input")
     .option("--dry-run", "print what would be done, and write nothing", false)
     .addHelpText("after", help)
     .action(async (file: string, { dryRun }: { dryRun: boolean }) => {

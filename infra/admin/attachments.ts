@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import type { Attachment } from "../../shared/attachments/attachment-schema.ts";
-import { allAttachments } from "../../shared/attachments/attachments.ts";
+import { allAttachments, readAttachment } from "../../shared/attachments/attachments.ts";
 import { fileKey } from "../../shared/attachments/file-keys.ts";
 import { openFile } from "../../shared/attachments/files.ts";
 import { FileError, verified } from "../../shared/checkout/carrier-form.ts";
@@ -11,7 +11,8 @@ import { recordOf } from "../../shared/history/record.ts";
 import { transact } from "../../shared/table/write.ts";
 import { operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
-import { findAttachment, findParents } from "./find.ts";
+import { findParents } from "./find.ts";
+import { deletionOf, historyCommand } from "./history.ts";
 import { printRecord, printRows } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
@@ -24,6 +25,22 @@ const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) 
   bytes,
   inserted_at,
 });
+
+const findAttachment = async (parentId: string, id: string) => {
+  const parents = await findParents(parentId);
+  for (const { account, ...parent } of parents) {
+    const attachment = await readAttachment(parent, id);
+    if (attachment) return { parent, account, attachment };
+  }
+  for (const parent of parents) {
+    const deletion = await deletionOf(parent, id);
+    if (deletion)
+      throw new CommandError(`The attachment ${id} was deleted at ${deletion}: see ${historyCommand(parent)}.`);
+  }
+  throw new CommandError(
+    `There is no attachment ${id} in ${parentId}: \`attachment list\` lists those of a request or an order, and \`find\` says where one is.`,
+  );
+};
 
 type Options = { readonly to?: string; readonly force: boolean };
 
@@ -63,17 +80,17 @@ const download = async (parentId: string, id: string, { to = ".", force }: Optio
 };
 
 export const addAttachmentCommands = (attachment: Command): void => {
-  add(attachment, "list <request|order>", "list the attachments of a request or an order").action(
+  add(attachment, "list <request-or-order-id>", "list the attachments of a request or an order").action(
     async (parentId: string) => {
       const parents = await findParents(parentId);
       const lists = parents.map((parent) => Array.fromAsync(allAttachments(parent), row));
       printRows((await withProgress(() => Promise.all(lists))).flat());
     },
   );
-  add(attachment, "show <request|order> <id>", "show an attachment").action(async (parentId: string, id: string) =>
-    printRecord((await findAttachment(parentId, id)).attachment),
+  add(attachment, "show <request-or-order-id> <id>", "show an attachment").action(
+    async (parentId: string, id: string) => printRecord((await findAttachment(parentId, id)).attachment),
   );
-  add(attachment, "download <request|order> <id>", "download the file, for a dispute; an event records it")
+  add(attachment, "download <request-or-order-id> <id>", "download the file for a dispute; an event records it")
     .option("--to <path>", "the file to write, or the folder (default: the attachment's filename, in this folder)")
     .option("--force", "replace an existing file", false)
     .addHelpText(

@@ -53,7 +53,7 @@ const wrongCount = async (pk: string, difference: number): Promise<Finding[]> =>
 
 const batchSize = 100;
 
-async function* judgeAll(checks: AsyncIterable<Check>): AsyncGenerator<Finding> {
+async function* runChecks(checks: AsyncIterable<Check>): AsyncGenerator<Finding> {
   let batch: Check[] = [];
   for await (const check of checks) {
     batch.push(check);
@@ -76,7 +76,7 @@ const nameOf = ({ rule, at }: Finding) => `${rule} ${at}`;
 const readAll = async (read: Read) => {
   const found = new Map<string, Finding>();
   const sums: Sums = { counts: new Map(), links: new Map() };
-  for await (const finding of judgeAll(allChecks(read, sums))) {
+  for await (const finding of runChecks(allChecks(read, sums))) {
     found.set(nameOf(finding), finding);
     if (found.size === maxFindings) return { found, suspects: read.suspects };
   }

@@ -1,3 +1,4 @@
+import * as z from "zod/mini";
 import { ApiError } from "../../shared/errors.ts";
 import { PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { safe, safeLines } from "./output.ts";
@@ -13,6 +14,7 @@ export class UsageError extends CommandError {
 }
 
 const advice: readonly (readonly [RegExp, string])[] = [
+  [/ENOSPC|EDQUOT|disk is full/, "There is no space left: free some on the disk that has the data."],
   [
     /Region is missing|Region not accepted/,
     "No valid AWS region is set: set AWS_REGION, or AWS_PROFILE to a profile that has one. For the local stack, start it with `npm start`.",
@@ -54,8 +56,13 @@ export const adviceOn = (error: unknown): string | undefined => {
   return advice.find(([pattern]) => pattern.test(text))?.[1];
 };
 
-const describeError = ({ source, detail, params }: ApiError["body"]["errors"][number]) =>
-  [source?.pointer, detail, params && JSON.stringify(params)].filter(Boolean).join(": ");
+/** The pointer of the whole file is empty. The details of values name what is allowed, those of properties do not. */
+const describeError = ({ source, sub_code, detail, params }: ApiError["body"]["errors"][number]) => {
+  const { data: allowed } = z.safeParse(z.array(z.string()), params?.allowed);
+  const names = sub_code === "constraint.enum" && allowed?.every((one) => !detail.includes(one)) ? allowed : [];
+  const known = names.length > 0 ? `; allowed are ${names.join(", ")}` : "";
+  return [source && (source.pointer || "(the whole file)"), detail + known].filter(Boolean).join(": ");
+};
 
 /** An error for the operator: one line for each error in the input; otherwise the message, and what to do about it. */
 export const explain = (error: unknown): string => {

@@ -1,11 +1,17 @@
 import { createInterface } from "node:readline/promises";
-import { CommandError } from "./command-errors.ts";
+import { CommandError, UsageError } from "./command-errors.ts";
 import { safe } from "./output.ts";
 
-/** Asks on the terminal for confirmation. */
-export const confirm = async (question: string): Promise<void> => {
+/** Asks on the terminal, and throws unless the answer is yes. */
+export const ask = async (question: string): Promise<void> => {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`${safe(question)} [y/N] `);
   terminal.close();
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError("Nothing was changed.");
+};
+
+/** Asks for confirmation, because a customer may lose something. Without a terminal, `--yes` is required. */
+export const confirm = async (question: string): Promise<void> => {
+  if (!process.stdin.isTTY) throw new UsageError(`${question} Not a terminal: confirm with --yes.`);
+  await ask(question);
 };

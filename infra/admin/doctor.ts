@@ -2,22 +2,27 @@ import { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { S3 } from "@aws-sdk/client-s3";
 import { SFN } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
-import { filePrefix } from "../../shared/attachments/file-keys.ts";
+import { doctorFile, filePrefix } from "../../shared/attachments/file-keys.ts";
 import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
+import { keys } from "../../shared/table/keys.ts";
 import { adviceOn, CommandError, messageOf } from "./command-errors.ts";
-import { format, printJson, safeLines } from "./output.ts";
-import { type TargetOptions, useTarget } from "./target.ts";
+import { checksOfStack, type Notice } from "./first-day.ts";
+import { format, pad, paint, printJson, safeLines } from "./output.ts";
+import { type DeployedStack, type TargetOptions, useTarget } from "./target.ts";
 
-/** The result of one check and, if it failed, a remedy. Skipped: it depends on a failed one, or on what emulators lack. */
+/**
+ * The result of one check, with a remedy for a fault or a notice. A notice does not change the exit code. Skipped: it depends on a
+ * failed check, or on what emulators lack.
+ */
 type Diagnosis = {
   readonly check: string;
-  readonly status: "ok" | "FAULT" | "skipped";
+  readonly status: "ok" | "notice" | "FAULT" | "skipped";
   readonly found: string;
   readonly remedy: string | null;
 };
 
-/** What emulators lack is not a fault of the stack. They expire no items, and not all of them store that they should. */
+/** What emulators lack is not a fault of the stack. They expire no items, and some do not even store the setting. */
 const lackOfEmulators = /not enabled on expires_at|NotImplemented|UnknownOperation|not (yet )?(implemented|supported)/i;
 
 const isOnEmulator = () =>
@@ -25,11 +30,13 @@ const isOnEmulator = () =>
 
 const generalRemedy = "Deploy the stack (`npm run deploy`), or correct --stack or the environment variables.";
 
-type Find = () => Promise<string> | string;
+type Find = () => Promise<string | Notice> | string;
 
 const runCheck = async (check: string, find: Find, remedy = generalRemedy): Promise<Diagnosis> => {
   try {
-    return { check, status: "ok", found: await find(), remedy: null };
+    const found = await find();
+    if (typeof found === "string") return { check, status: "ok", found, remedy: null };
+    return { check, status: "notice", found: found.notice, remedy: found.remedy };
   } catch (error) {
     const name = error instanceof Error && !["Error", "CommandError"].includes(error.name) ? `${error.name}: ` : "";
     const found = name + messageOf(error);
@@ -78,6 +85,24 @@ const checkBucket = async () => {
   return env.bucketName();
 };
 
+/** Writes an item and deletes it: a table that can be read may still refuse every write. */
+const checkTableWrites = async () => {
+  const [dynamodb, TableName] = [new DynamoDB(clientConfig), env.tableName()];
+  const { pk, sk } = keys.doctor();
+  const Key = { pk: { S: pk }, sk: { S: sk } };
+  await dynamodb.putItem({ TableName, Item: Key });
+  await dynamodb.deleteItem({ TableName, Key });
+  return "an item was written and deleted";
+};
+
+const checkBucketWrites = async () => {
+  const s3 = new S3({ ...clientConfig, forcePathStyle: env.hasS3Endpoint() });
+  const file = { Bucket: env.bucketName(), Key: doctorFile };
+  await s3.putObject({ ...file, Body: Buffer.alloc(65_536), ContentType: "application/octet-stream" });
+  await s3.deleteObject(file);
+  return "a file was stored and deleted";
+};
+
 const checkWorkflow = async () => {
   const stateMachineArn = env.stateMachineArn();
   const sfn = new SFN(clientConfig);
@@ -92,7 +117,9 @@ const checkWorkflow = async () => {
   return `${stateMachineArn.split(":").at(-1)}, no runs yet`;
 };
 
-const checksOfTarget: readonly (readonly [check: string, find: Find, remedy?: string])[] = [
+type Check = readonly [check: string, find: Find, remedy?: string];
+
+const checksOfTarget: readonly Check[] = [
   ["table", checkTable],
   ["table's TTL", checkTtl, "Deploy the stack again: without TTL, used Idempotency-Keys are kept forever."],
   [
@@ -100,21 +127,29 @@ const checksOfTarget: readonly (readonly [check: string, find: Find, remedy?: st
     checkStream,
     "No event is published. `npm run restore` turns on the stream of a restored table: see infra/runbook.md.",
   ],
+  ["table's writes", checkTableWrites, "Nothing can be changed until this works."],
   ["bucket", checkBucket],
+  ["bucket's writes", checkBucketWrites, "No file can be uploaded until this works."],
   ["workflow", checkWorkflow],
 ];
 
 const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
   const node = `Node ${process.versions.node} (the functions run on 24)`;
   // The other checks depend on the environment of the target.
-  const target = await runCheck("target", () => useTarget(options));
+  let stack: DeployedStack | undefined;
+  const target = await runCheck("target", async () => {
+    const chosen = await useTarget(options);
+    stack = chosen.stack;
+    return chosen.description;
+  });
   const found: Diagnosis[] = [
     { check: "node", status: "ok", found: node, remedy: null },
     target,
     await runCheck("region", () => new DynamoDB(clientConfig).config.region()),
     await runCheck("credentials", checkCredentials),
   ];
-  for (const check of checksOfTarget)
+  const checks: readonly Check[] = [...checksOfTarget, ...(stack ? checksOfStack(stack) : [])];
+  for (const check of checks)
     if (target.status === "ok") found.push(await runCheck(...check));
     else found.push({ check: check[0], status: "skipped", found: "there is no target", remedy: null });
   return found;
@@ -126,14 +161,17 @@ const printFindings = (findings: readonly Diagnosis[]) => {
   for (const { check, status, found, remedy } of findings) {
     const text = printed.has(remedy) ? found : `${found}\n${remedy}`;
     printed.add(remedy);
-    console.log(safeLines(`${status.padEnd(7)}  ${check}: ${text}`.replaceAll("\n", "\n         ")));
+    const lines = safeLines(`${check}: ${text}`).replaceAll("\n", `\n${" ".repeat(9)}`);
+    console.log(`${pad(paint(status), 7)}  ${lines}`);
   }
 };
 
 export const addDoctorCommand = (program: Command): void => {
   program
     .command("doctor")
-    .description("check the target, region, credentials, table, its stream, bucket and workflow, and suggest remedies")
+    .description(
+      "check the target, credentials, table, bucket and workflow; for a stack, also the steps of its first day",
+    )
     .action(async (_: unknown, command: Command) => {
       const findings = await runChecks(command.optsWithGlobals<TargetOptions>());
       const ok = !findings.some(({ status }) => status === "FAULT");

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { decodeTime } from "ulid";
 import * as z from "zod/mini";
+import { allAttachments } from "../../shared/attachments/attachments.ts";
 import { dayOf, dayPrefix, fileOwner } from "../../shared/attachments/file-keys.ts";
 import { allFiles } from "../../shared/attachments/files.ts";
 import { Event } from "../../shared/history/event.ts";
@@ -8,10 +9,23 @@ import { parseUlid } from "../../shared/schema/fields.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { eventPrefix, keys, type ParentRef, parentIn } from "../../shared/table/keys.ts";
 import { get, getMany, lookUp, parseItem, readItem } from "../../shared/table/read.ts";
-import { readParent } from "../../shared/tenants/orders.ts";
+import { readParent, requestsOfOrder } from "../../shared/tenants/orders.ts";
+import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { CommandError } from "./command-errors.ts";
-import { findKey, type Place, placesById, printOwned } from "./find.ts";
-import { historyOf } from "./history.ts";
+import {
+  accountsBelow,
+  findAccount,
+  findKey,
+  findOrder,
+  inOrder,
+  orderIdsOf,
+  type Place,
+  parseId,
+  placesById,
+  printOwned,
+  readOrders,
+} from "./find.ts";
+import { deletionOf, historyCommand, historyOf } from "./history.ts";
 import { format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
@@ -59,11 +73,53 @@ const placesOfFile = async (id: string): Promise<Place[]> => {
   return [];
 };
 
-const placesOf = async (text: string): Promise<Place[]> => {
+type Scope = { readonly account?: string; readonly order?: string };
+
+/** Accounts by the beginning of their names: a walk over all accounts. */
+const accountsNamed = async (text: string): Promise<Place[]> => {
+  const places: Place[] = [];
+  for await (const { id, name, ancestors } of accountsBelow(null)) {
+    const above = ancestors.at(-1);
+    const parent = above === undefined ? null : { type: "account", id: above };
+    if (name.toLowerCase().startsWith(text)) places.push({ type: "account", id, account: id, parent, name });
+  }
+  return places;
+};
+
+/** The attachments of an order and of its requests whose name or filename contains the text. */
+const attachmentsNamed = async (text: string, { id, account }: Order): Promise<Place[]> => {
+  const requests = await Array.fromAsync(requestsOfOrder(id));
+  const parents = [
+    { type: "order", id, account } as const,
+    ...requests.map((one) => ({ ...one, type: "request" }) as const),
+  ];
+  const found = parents.map(async ({ account, type, id }) => {
+    const attachments = await Array.fromAsync(allAttachments({ type, id }));
+    const named = attachments.filter(({ name, filename }) => `${name}\n${filename}`.toLowerCase().includes(text));
+    const parent = { type, id };
+    return named.map((one) => ({ type: `${type}_attachment`, id: one.id, account, parent, name: one.name }));
+  });
+  return (await Promise.all(found)).flat();
+};
+
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** Within an account or an order, attachments have names; elsewhere, accounts have. No account is called like a UUID. */
+const placesNamed = async (text: string, { account, order }: Scope): Promise<Place[]> => {
+  if (account === undefined && order === undefined) return uuid.test(text) ? [] : accountsNamed(text.toLowerCase());
+  const orders = order === undefined ? [] : [await findOrder(order)];
+  if (account !== undefined) orders.push(...(await readOrders(await orderIdsOf((await findAccount(account)).id))));
+  const named = inOrder(orders, 10, (one) => attachmentsNamed(text.toLowerCase(), one));
+  return (await Array.fromAsync(named)).flat();
+};
+
+const placesOf = async (text: string, scope: Scope): Promise<Place[]> => {
   const id = text.startsWith("apik_") ? (await findKey(text))?.id : parseUlid(text);
   // UUIDs are stored in lower case.
   const found =
-    id === undefined ? [text, text.toLowerCase()].map(lookedUp) : [placesById(id), lookedUp(id), deleted(id)];
+    id === undefined
+      ? [...[text, text.toLowerCase()].map(lookedUp), placesNamed(text, scope)]
+      : [placesById(id), lookedUp(id), deleted(id)];
   const places = (await Promise.all(found)).flat();
   const unique = [...new Map(places.map((place) => [place.type + place.id, place])).values()];
   return unique.length === 0 && id !== undefined ? placesOfFile(id) : unique;
@@ -76,24 +132,59 @@ const isDeleted = async ({ type, id, parent }: Place) => {
   return key ? (await get(key)) === undefined : false;
 };
 
-const find = async (text: string): Promise<void> => {
-  const found = await withProgress(() => placesOf(text), "Reading the names of its day's files …");
+/** An attachment has its history with its request or its order. */
+const historyOfPlace = ({ type, id, parent }: Place) => (type === "switch" ? { type, id } : (parent ?? { type, id }));
+
+const searched =
+  "Nothing was found. `find` searches ids, API keys, reference_ids, names and the X-Request-Ids of changes in the last 400 days.";
+
+/** Where else to look. Nothing is stored of a request that changed nothing. */
+const hint = (text: string, { account, order }: Scope): string => {
+  if (!uuid.test(text) && account === undefined && order === undefined)
+    return "To find attachments by name or filename, add --account <id> or --order <id>.";
+  if (!uuid.test(text)) return "";
+  const where =
+    process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL
+      ? "`npm start -- --verbose` prints the X-Request-Id of each"
+      : `in CloudWatch Logs Insights, choose the log groups whose names begin with the stack's, and run: filter request_id = "${text}"`;
+  return `A request that changed nothing is in the logs only: ${where}.`;
+};
+
+const find = async (text: string, scope: Scope): Promise<void> => {
+  const found = await withProgress(() => placesOf(text, scope), "Searching …");
   if (found.length === 0) process.exitCode = 1;
   if (format.json) return printJson({ found });
-  if (found.length === 0)
-    throw new CommandError(
-      "Nothing was found. `find` knows ids, API keys, reference_ids and, for 400 days, the X-Request-Id of a change; of what version 1.0 has written, only ids and API keys.",
-    );
-  const row = async ({ parent, ...place }: Place) => ({
-    ...place,
-    "belongs to": parent && `${parent.type} ${parent.id}`,
-    deleted: (await isDeleted({ parent, ...place })) ? "yes" : "no",
-  });
+  if (found.length === 0) throw new CommandError([searched, hint(text, scope)].filter(Boolean).join("\n"));
+  const gone: Place[] = [];
+  const row = async (place: Place) => {
+    const { parent, name, ...about } = place;
+    const isGone = await isDeleted(place);
+    if (isGone) gone.push(place);
+    const deletion = isGone ? await deletionOf(historyOfPlace(place), place.id) : undefined;
+    return {
+      ...about,
+      ...(name !== undefined && { name }),
+      "belongs to": parent && `${parent.type} ${parent.id}`,
+      deleted: isGone ? (deletion ?? "yes") : "no",
+    };
+  };
   await printOwned(await Promise.all(found.map(row)), true);
+  const histories = new Set(gone.map((place) => historyCommand(historyOfPlace(place))));
+  if (histories.size > 0) console.log(`\nWhat happened to it: ${[...histories].join(", ")}`);
 };
 
 export const addFindCommand = (program: Command): void => {
-  add(program, "find <text>", "say whose an id, an API key, a reference_id or an X-Request-Id is, and of what").action(
-    (text: string) => find(text.trim()),
-  );
+  add(
+    program,
+    "find <text>",
+    "identify an id, an API key, a reference_id, an X-Request-Id or a name, and show who owns it",
+  )
+    .option("--account <id>", "find attachments of this account's orders by a part of their name or filename", parseId)
+    .option(
+      "--order <id>",
+      "find attachments of this order and its requests by a part of their name or filename",
+      parseId,
+    )
+    .addHelpText("after", "\nWithout these options, a name is the beginning of an account's name.")
+    .action((text: string, scope: Scope) => find(text.trim(), scope));
 };

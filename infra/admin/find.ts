@@ -1,5 +1,5 @@
+import pLimit from "p-limit";
 import * as z from "zod/mini";
-import { readAttachment } from "../../shared/attachments/attachments.ts";
 import type { Event } from "../../shared/history/event.ts";
 import { parseUlid } from "../../shared/schema/fields.ts";
 import { readSwitch } from "../../shared/switches/read.ts";
@@ -15,8 +15,12 @@ import { withProgress } from "./progress.ts";
 /** Converts an id to upper case. Any other text is returned unchanged: no item has it as its id. */
 export const parseId = (text: string): string => parseUlid(text) ?? text;
 
-/** What something is, whose, and where it belongs. */
-export type Place = Pick<Event, "account" | "parent"> & { readonly type: string; readonly id: string };
+/** What something is, whose, and where it belongs; with its name, if that is how it was found. */
+export type Place = Pick<Event, "account" | "parent"> & {
+  readonly type: string;
+  readonly id: string;
+  readonly name?: string;
+};
 
 const placeOf = (type: string, of: Pick<Place, "id" | "account"> | undefined, parent?: Place["parent"]): Place[] =>
   of ? [{ type, id: of.id, account: of.account, parent: parent ?? null }] : [];
@@ -46,7 +50,7 @@ const nothingIfDenied = (error: Error): Place[] => {
 };
 
 /** Throws a CommandError that names what an id is, if it is one of something else. It never repeats an API key. */
-export const noSuch = async (noun: string, id: string, hint: string): Promise<never> => {
+export const throwNotFound = async (noun: string, id: string, hint: string): Promise<never> => {
   if (id.startsWith("apik_")) throw new CommandError(`There is no ${noun} with this id: it is an API key.`);
   const [other] = await placesById(id).catch(nothingIfDenied);
   throw new CommandError(`There is no ${noun} ${id}: ${other ? `this is the id of ${nounOf(other.type)}` : hint}.`);
@@ -56,7 +60,7 @@ export const noSuch = async (noun: string, id: string, hint: string): Promise<ne
 export const finder =
   <T>(noun: string, read: (id: string) => Promise<T | undefined>, hint = `\`${noun} list\` lists the existing ones`) =>
   async (id: string): Promise<T> =>
-    (await read(id)) ?? noSuch(noun, id, hint);
+    (await read(id)) ?? throwNotFound(noun, id, hint);
 
 export const findAccount = finder("account", readCountedAccount);
 export const findUser = finder("user", readUser);
@@ -67,21 +71,12 @@ export const requestHint = "`request list` lists the requests of an order";
 /** Returns the request and the order that have an id: one of them, but for files of `apply` that give both the same. */
 export const findParents = async (id: string) => {
   const [request, order] = await Promise.all([readRequest(id), readOrder(id)]);
-  if (!request && !order) return noSuch("request and no order", id, "`order list` lists the orders of an account");
+  if (!request && !order)
+    return throwNotFound("request and no order", id, "`order list` lists the orders of an account");
   return [
     ...(request ? [{ type: "request", id, account: request.account } as const] : []),
     ...(order ? [{ type: "order", id, account: order.account } as const] : []),
   ];
-};
-
-export const findAttachment = async (parentId: string, id: string) => {
-  for (const { account, ...parent } of await findParents(parentId)) {
-    const attachment = await readAttachment(parent, id);
-    if (attachment) return { parent, account, attachment };
-  }
-  throw new CommandError(
-    `There is no attachment ${id} in ${parentId}: \`attachment list\` lists those of a request or an order.`,
-  );
 };
 
 /** Lists by account. They read the entries of an account's partition, however large the table is. */
@@ -98,19 +93,57 @@ const listed = async <S extends z.core.$ZodType>(schema: S, list: Collection, ke
 export const childAccounts = (parent: string | null): Promise<Account[]> =>
   listed(Account, collections.childAccounts(parent), ({ id }) => keys.account(id));
 
-/** Yields all accounts below an account, or all accounts: each before those below it. */
-export async function* accountsBelow(parent: string | null): AsyncGenerator<Account> {
-  for (const account of await childAccounts(parent)) {
+/** How many reads of lists are in progress at once. */
+const atOnce = 10;
+
+/** Does something with each, `concurrency` at a time, and yields the results in the order of the source. */
+export async function* inOrder<T, R>(
+  source: Iterable<T> | AsyncIterable<T>,
+  concurrency: number,
+  work: (one: T) => Promise<R>,
+): AsyncGenerator<R> {
+  const started: Promise<R>[] = [];
+  for await (const one of source) {
+    const result = work(one);
+    // Thrown once it is its turn.
+    result.catch(() => {});
+    if (started.push(result) < concurrency) continue;
+    yield* started.splice(0, 1);
+  }
+  yield* started;
+}
+
+type Listing = Promise<readonly Account[]>;
+
+async function* walk(children: Listing, read: (parent: string) => Listing): AsyncGenerator<Account> {
+  const ahead = (await children).map((account) => ({ account, below: read(account.id) }));
+  for (const { account, below } of ahead) {
     yield account;
-    yield* accountsBelow(account.id);
+    yield* walk(below, read);
   }
 }
+
+/** Yields all accounts below an account, or all accounts: each before those below it. Reads the next lists meanwhile. */
+export const accountsBelow = (parent: string | null): AsyncGenerator<Account> => {
+  const limit = pLimit(atOnce);
+  const read = (of: string | null): Listing => {
+    const children = limit(() => childAccounts(of));
+    // Thrown once it is its turn.
+    children.catch(() => {});
+    return children;
+  };
+  return walk(read(parent), read);
+};
 
 export const usersOf = (account: string): Promise<User[]> =>
   listed(User, collections.accountUsers(account), ({ id }) => keys.user(id));
 
-export const ordersOf = (account: string): Promise<Order[]> =>
-  listed(Order, collections.accountOrders(account), ({ id }) => keys.order(id));
+/** The ids of an account's orders. */
+export const orderIdsOf = (account: string): Promise<string[]> =>
+  Array.fromAsync(queryAll(collections.accountOrders(account)), (item) => parseItem(Entry, item).id);
+
+export const readOrders = async (ids: readonly string[]): Promise<Order[]> =>
+  (await getMany(ids.map(keys.order))).flatMap((item) => (item ? [parseItem(Order, item)] : []));
 
 /** The orders whose checkout has started and not succeeded, of all accounts. */
 export const ordersInCheckout = (): Promise<Order[]> =>
@@ -138,20 +171,23 @@ export const keyByReference = async (reference: string): Promise<StoredKey> => {
   const found = await findKey(reference);
   const hint = "`key list` lists the existing ones";
   if (!found && reference.startsWith("apik_")) throw new CommandError(`There is no such API key: ${hint}.`);
-  return found ?? noSuch("API key with the id", parseId(reference), hint);
+  return found ?? throwNotFound("API key with the id", parseId(reference), hint);
 };
 
 type Owned = { readonly account: string };
 
 /** Returns what `read` lists for one account or, without one, for every account from the root accounts down. */
-export const ofAccounts = async <T>(account: string | undefined, read: (id: string) => Promise<T[]>): Promise<T[]> => {
+export const ofAccounts = <T>(account: string | undefined, read: (id: string) => Promise<T[]>): Promise<T[]> =>
+  withProgress(async () => (await Array.fromAsync(eachOfAccounts(account, read))).flat());
+
+/** The same, account by account. */
+export async function* eachOfAccounts<T>(
+  account: string | undefined,
+  read: (id: string) => Promise<T[]>,
+): AsyncGenerator<T[]> {
   const accounts = account === undefined ? accountsBelow(null) : [await findAccount(account)];
-  return withProgress(async () => {
-    const all: T[] = [];
-    for await (const { id } of accounts) all.push(...(await read(id)));
-    return all;
-  });
-};
+  yield* inOrder(accounts, atOnce, ({ id }) => read(id));
+}
 
 export const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap<string, string>> => {
   const accounts = await Promise.all(owned.map(({ account }) => readAccount(account)));
@@ -162,16 +198,17 @@ export const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap
 export const ownerOf = async ({ account }: Owned) =>
   format.json ? { account } : { account, "account's name": (await readAccount(account))?.name };
 
-/** Prints items that accounts own. A table has the names of the accounts, too. */
-export const printOwned = async (rows: readonly (Row & Owned)[], whole = false): Promise<void> => {
-  if (format.json) return printRows(rows);
+/** Adds the names of the accounts, for people. */
+export const withAccountNames = async (rows: readonly (Row & Owned)[]): Promise<readonly Row[]> => {
+  if (format.json) return rows;
   const names = await accountNames(rows);
   const withName = ([property, value]: [string, unknown]) => [
     ...(property === "account" ? [["account's name", names.get(String(value))]] : []),
     [property, value],
   ];
-  printRows(
-    rows.map((row) => Object.fromEntries(Object.entries(row).flatMap(withName))),
-    whole,
-  );
+  return rows.map((row) => Object.fromEntries(Object.entries(row).flatMap(withName)));
 };
+
+/** Prints items that accounts own. A table has the names of the accounts, too. */
+export const printOwned = async (rows: readonly (Row & Owned)[], whole = false): Promise<void> =>
+  printRows(await withAccountNames(rows), whole);

@@ -4,7 +4,7 @@ import { withoutResult } from "../../shared/checkout/checkout-run.ts";
 import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseItem, queryAll } from "../../shared/table/read.ts";
-import { accountNames, findKey, keyByReference, noSuch } from "./find.ts";
+import { accountNames, findKey, keyByReference, throwNotFound } from "./find.ts";
 import { format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
@@ -34,7 +34,7 @@ const callersOf = async (events: readonly StoredEvent[]): Promise<ReadonlyMap<st
   return new Map(found.map(({ id, account }) => [id, names.get(account)]));
 };
 
-/** Of lists, only what differs. */
+/** For lists, only what differs. */
 const describeChange = ([name, { from, to, omitted }]: [string, EventChange]): string => {
   if (!Array.isArray(from) || !Array.isArray(to)) return `${name}: ${JSON.stringify(from)} -> ${JSON.stringify(to)}`;
   const added = to.filter((one) => !from.includes(one)).map((one) => `+${one}`);
@@ -42,12 +42,22 @@ const describeChange = ([name, { from, to, omitted }]: [string, EventChange]): s
   return [`${name}:`, ...added, ...removed, ...(omitted ? [`and ${omitted} more`] : [])].join(" ");
 };
 
-const whoOf = ({ actor }: StoredEvent, callers: ReadonlyMap<string, string | undefined>) =>
+const actorOf = ({ actor }: StoredEvent, callers: ReadonlyMap<string, string | undefined>) =>
   actor.type === "api_key"
     ? `${callers.get(actor.id) ?? "-"}: key ${actor.id}, user ${actor.user}`
     : [`${actor.type} ${actor.id}`, actor.on_behalf_of].filter(Boolean).join(" on behalf of ");
 
-/** What was true then: of what was sent, all is in its event. Where no event has any, there is no column of it. */
+/** When something in the history of `subject` was deleted, and by whom. Undefined if no event records it. */
+export const deletionOf = async (subject: EventSubject, id: string): Promise<string | undefined> => {
+  for await (const event of historyOf(subject, true))
+    if (event.resource.id === id && event.type.endsWith(".deleted"))
+      return `${event.at} by ${actorOf(event, await callersOf([event]))}`;
+};
+
+/** The command that prints a history. */
+export const historyCommand = ({ type, id }: EventSubject): string => `\`history ${type.replace("api_", "")} ${id}\``;
+
+/** What was true then. The columns of what was sent exist only if an event has any of it. */
 const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
   const [names, callers] = await Promise.all([namesOf(events), callersOf(events)]);
   const hasEvidence = events.some(({ file, answer, reason }) => file || answer || reason);
@@ -58,14 +68,14 @@ const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
       filename,
       bytes: file?.bytes,
       sha256: file?.sha256,
-      "answer or reason": [outcome, reason, said].filter(Boolean).join(": ") || null,
+      "response or reason": [outcome, reason, said].filter(Boolean).join(": ") || null,
     };
     return {
       time: at,
-      what: type,
+      event: type,
       id: resource.id,
       name: name ?? names.get(resource.id),
-      who: whoOf(event, callers),
+      actor: actorOf(event, callers),
       changed: changes ? Object.entries(changes).map(describeChange) : changed,
       ...(hasEvidence && evidence),
     };
@@ -98,7 +108,7 @@ export const lastRuns = async (id: string, started: number) => {
 const printHistory = async (subject: EventSubject, key?: Key): Promise<void> => {
   const events = await withProgress(() => Array.fromAsync(historyOf(subject)), "Reading the history …");
   if (events.length === 0 && key && !(await get(key)))
-    await noSuch(subject.type, subject.id, "it has no events, either");
+    await throwNotFound(subject.type, subject.id, "it has no events, either");
   if (format.json) return printJson({ events });
   console.log(table(await rowsOf(events), { whole: true }));
 };
@@ -106,7 +116,7 @@ const printHistory = async (subject: EventSubject, key?: Key): Promise<void> => 
 const described = {
   order: { what: "an order, its attachments and its checkouts", keyOf: keys.order },
   request: { what: "a request and its attachments", keyOf: keys.request },
-  switch: { what: "a switch, also if it is deleted", keyOf: keys.switch },
+  switch: { what: "a switch, even after it was deleted", keyOf: keys.switch },
   account: { what: "an account", keyOf: keys.account },
   user: { what: "a user", keyOf: keys.user },
 };

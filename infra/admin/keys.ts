@@ -3,7 +3,7 @@ import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
 import { apply } from "../../shared/tenants/apply.ts";
 import type { Account } from "../../shared/tenants/tenant-schema.ts";
 import { change, create, operatorOrigin } from "./apply-command.ts";
-import { CommandError, UsageError } from "./command-errors.ts";
+import { CommandError } from "./command-errors.ts";
 import { confirm } from "./confirm.ts";
 import { keyByReference, keysOf, ofAccounts, ownerOf, parseId, printOwned, type StoredKey } from "./find.ts";
 import { format, printRecord } from "./output.ts";
@@ -40,18 +40,13 @@ const requireSameTree = async (accountId: string, userId: string): Promise<void>
     throw new CommandError("--user: must be a user in the same account tree as the key");
 };
 
-/** A customer may lose access. Without a terminal, `--yes` is required. */
-const confirmRevocation = (question: string): Promise<void> => {
-  if (!process.stdin.isTTY) throw new UsageError(`${question} Not a terminal: confirm with --yes.`);
-  return confirm(question);
-};
-
 type NewKey = { readonly account: string; readonly user: string; readonly label?: string; readonly expiresAt?: string };
 
-/** Of a key whose user is disabled, every request is a 401. */
-const keyDetails = async ({ id, account, user, label, inserted_at, expires_at, revoked, sha256 }: StoredKey) => ({
+/** If the user of a key is disabled, every request returns 401. */
+const keyDetails = async ({ id, account, user, expires_at, revoked, sha256, ...key }: StoredKey) => ({
   ...{ id, account, user, user_disabled: (user && (await readUser(user))?.disabled) ?? null },
-  ...{ label: label ?? null, inserted_at: inserted_at ?? null, expires_at, revoked, sha256 },
+  ...{ label: key.label ?? null, inserted_at: key.inserted_at ?? null, expires_at, revoked },
+  ...{ replaced_by: key.replaced_by ?? null, sha256 },
 });
 
 export const addKeyCommands = (key: Command): void => {
@@ -64,24 +59,26 @@ export const addKeyCommands = (key: Command): void => {
       await requireSameTree(account, user);
       printRecord(await create("keys", { account, user, label: label ?? null, expires_at: expiresAt ?? null }));
     });
-  add(key, "list", "list the keys of one account, or of every account; --json has the hash under which they are stored")
+  add(key, "list", "list the keys of one account, or of every account; --json includes their hashes")
     .option("--account <id>", "only those of this account", parseId)
-    .option("--prefix <hex>", "only those whose SHA-256 hash begins with this", hexPrefix, "")
+    .option("--prefix <hex>", "only those whose SHA-256 hash starts with this", hexPrefix, "")
     .action(async ({ account, prefix }: { account?: string; prefix: string }) => {
       const keys = (await ofAccounts(account, keysOf)).filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()));
       const rows = await Promise.all(keys.map(keyDetails));
       // A table has no room for a whole hash, and the beginning of one identifies nothing.
-      await printOwned(format.json ? rows : rows.map(({ sha256: _, ...row }) => row));
+      await printOwned(format.json ? rows : rows.map(({ sha256: _, replaced_by: _id, ...row }) => row));
     });
   add(key, "show <id-or-key>", "show a key, with its SHA-256").action(async (reference: string) => {
     const { id, account, ...details } = await keyDetails(await keyByReference(reference));
     printRecord({ id, ...(await ownerOf({ account })), ...details });
   });
-  add(key, "label <id-or-key> <text>", "say what a key is for").action(async (reference: string, text: string) => {
-    const { id } = await keyByReference(reference);
-    await change("keys", id, { label: text });
-    printRecord({ id, label: text.trim() });
-  });
+  add(key, "label <id-or-key> <text>", "set a key's label, which says what it is for").action(
+    async (reference: string, text: string) => {
+      const { id } = await keyByReference(reference);
+      await change("keys", id, { label: text });
+      printRecord({ id, label: text.trim() });
+    },
+  );
   add(key, "revoke <id-or-key>", "revoke a key; takes effect immediately")
     .option("-y, --yes", "don't ask for confirmation")
     .action(async (reference: string, { yes }: { yes?: boolean }) => {
@@ -93,15 +90,20 @@ export const addKeyCommands = (key: Command): void => {
   add(key, "rotate <id-or-key>", "issue another key like it; the old one expires after an overlap")
     .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
     .action(async (reference: string, { overlapHours }: { overlapHours: number }) => {
-      const { id, account, user, label, revoked, expires_at } = await keyByReference(reference);
+      const { id, account, user, label, revoked, expires_at, replaced_by } = await keyByReference(reference);
       const isExpired = expires_at !== null && Date.parse(expires_at) <= Date.now();
       if (revoked || isExpired)
         throw new CommandError(
           `The API key ${id} ${revoked ? "is revoked" : "has expired"}: issue a new one with \`key issue\`.`,
         );
+      if (replaced_by !== undefined)
+        throw new CommandError(
+          `The API key ${id} is already replaced by ${replaced_by}: use that one. \`key revoke ${id}\` ends the old one now.`,
+        );
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
       const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;
-      const keys = { created: { account, user, label, expires_at }, old: { id, expires_at: expiresAt } };
+      const old = { id, expires_at: expiresAt, replaced_by: "created" };
+      const keys = { created: { account, user, label, expires_at }, old };
       const { created } = (await apply({ keys }, await operatorOrigin())).keys;
       printRecord({ id: created?.id, key: created?.key, expires_at, replaces: id, old_key_ends_at: expiresAt });
     });

@@ -1,14 +1,25 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import pLimit from "p-limit";
 import { checkoutLimits } from "../../shared/checkout/limits.ts";
-import { readRequest, requestsOfOrder } from "../../shared/tenants/orders.ts";
-import type { Order } from "../../shared/tenants/tenant-schema.ts";
+import { keys } from "../../shared/table/keys.ts";
+import { getMany, parseItem } from "../../shared/table/read.ts";
+import { requestsOfOrder } from "../../shared/tenants/orders.ts";
+import { Request } from "../../shared/tenants/tenant-schema.ts";
 import { create } from "./apply-command.ts";
 import { checkOut, checkOutFailed, failedOrders } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
-import { confirm } from "./confirm.ts";
-import { findOrder, ofAccounts, ordersOf, parseId, printOwned } from "./find.ts";
-import { printRecord } from "./output.ts";
+import { ask } from "./confirm.ts";
+import {
+  eachOfAccounts,
+  findOrder,
+  inOrder,
+  orderIdsOf,
+  parseId,
+  printOwned,
+  readOrders,
+  withAccountNames,
+} from "./find.ts";
+import { format, printParts, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { settle } from "./settle.ts";
 import { showOrder, showRequest } from "./show-order.ts";
@@ -19,16 +30,46 @@ type Selection = { readonly account?: string; readonly failed?: boolean };
 
 const list = async ({ account: of, failed }: Selection) => {
   if (failed) return printOwned(await failedOrders(of));
-  const orders = await ofAccounts(of, ordersOf);
-  await printOwned(await withProgress(() => pLimit(10).map(orders, listed), "Reading the orders …"));
+  const printing = () => printParts(inOrder(pagesOf(of), pagesAtOnce, listed));
+  // A table shows its progress itself.
+  await (format.json ? withProgress(printing, "Reading the orders …") : printing());
 };
 
-/** With the attachments of its requests, and how its last run has ended. */
-const listed = async ({ id, account, state, attachment_count }: Order) => {
-  const entries = await Array.fromAsync(requestsOfOrder(id));
-  const [run, ...requests] = await Promise.all([readActualRun(id), ...entries.map((one) => readRequest(one.id))]);
-  const attachments = requests.reduce((sum, request) => sum + (request?.attachment_count ?? 0), attachment_count);
-  return { id, account, state, last_run: run?.status ?? null, ended_at: run?.ended_at ?? null, attachments };
+/** DynamoDB's limit on the keys of one BatchGetItem. */
+const pageSize = 100;
+
+/** One page is read while another one is printed. */
+const pagesAtOnce = 2;
+
+/** The ids of the orders of one account, or of every account, page by page. */
+async function* pagesOf(account: string | undefined): AsyncGenerator<string[]> {
+  const ids: string[] = [];
+  for await (const more of eachOfAccounts(account, orderIdsOf)) {
+    ids.push(...more);
+    while (ids.length >= pageSize) yield ids.splice(0, pageSize);
+  }
+  yield ids;
+}
+
+/** The orders of a page, with the attachments of their requests and how their last runs have ended. Their reads share calls. */
+const listed = async (ids: readonly string[]) => {
+  const entries = pLimit(10).map(ids, async (id) => Array.fromAsync(requestsOfOrder(id)));
+  const [orders, runs, requests] = await Promise.all([
+    readOrders(ids),
+    Promise.all(ids.map(async (id) => [id, await readActualRun(id)] as const)),
+    entries.then((found) => getMany(found.flat().map((one) => keys.request(one.id)))),
+  ]);
+  const lastRuns = new Map(runs);
+  const ofRequests = Map.groupBy(
+    requests.flatMap((item) => (item ? [parseItem(Request, item)] : [])),
+    ({ order }) => order,
+  );
+  const rows = orders.map(({ id, account, state, attachment_count }) => {
+    const run = lastRuns.get(id);
+    const attachments = (ofRequests.get(id) ?? []).reduce((sum, one) => sum + one.attachment_count, attachment_count);
+    return { id, account, state, last_run: run?.status ?? null, ended_at: run?.ended_at ?? null, attachments };
+  });
+  return withAccountNames(rows);
 };
 
 type Settlement = {
@@ -54,7 +95,7 @@ const settleAs = async (id: string, { checkedOut, notCheckedOut, askedAt, reason
   if (notCheckedOut && !askedAt)
     throw new UsageError("Missing: --asked-at <time>, when the carrier said that the cart is not checked out.");
   const effect = checkedOut ? "becomes CHECKED_OUT, which cannot be undone" : "can be checked out again";
-  if (!yes && process.stdin.isTTY) await confirm(`The order ${id} ${effect}. Continue?`);
+  if (!yes && process.stdin.isTTY) await ask(`The order ${id} ${effect}. Continue?`);
   return settle(id, checkedOut ? "checked_out" : "open", reason, askedAt);
 };
 
@@ -72,7 +113,7 @@ export const addOrderCommands = (order: Command): void => {
   add(
     order,
     "show <id>",
-    "show an order, its last runs, its requests and what of their attachments was forwarded",
+    "show an order, its last runs, its requests, and what the carrier has of their attachments",
   ).action((id: string) => showOrder(id));
   add(order, "checkout [id]", "forward every attachment to the carrier, then check out its cart")
     .option("--wait", "wait until the run ends and print its progress; exits with 1 unless it SUCCEEDED")
@@ -128,7 +169,7 @@ export const addRequestCommands = (request: Command): void => {
     .action(async ({ order }: { order: string }) =>
       printOwned(await Array.fromAsync(requestsOfOrder((await findOrder(order)).id))),
     );
-  add(request, "show <id>", "show a request, its attachments, and what has been forwarded to the carrier").action(
-    (id: string) => showRequest(id),
+  add(request, "show <id>", "show a request, and what the carrier has of its attachments").action((id: string) =>
+    showRequest(id),
   );
 };

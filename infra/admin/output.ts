@@ -1,3 +1,4 @@
+import { styleText } from "node:util";
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
 
@@ -15,16 +16,31 @@ export const safe = (text: string): string =>
 /** Keeps line breaks. */
 export const safeLines = (text: string): string => text.split("\n").map(safe).join("\n");
 
-/** The columns of the terminal, or COLUMNS. A file or a pipe has no limit. */
-const terminalWidth = () => process.stdout.columns || Number(process.env.COLUMNS) || Number.POSITIVE_INFINITY;
+/** Fits most lists. Longer lines are as hard to read in a file, or in `less`, as on a terminal. */
+const widthOfPipe = 160;
+
+/** The columns of the terminal, or COLUMNS. */
+const terminalWidth = () => process.stdout.columns || Number(process.env.COLUMNS) || widthOfPipe;
+
+const styles = new Map<string, Parameters<typeof styleText>[0]>([
+  ...["ok", "SUCCEEDED", "CHECKED_OUT", "forwarded"].map((text) => [text, "green"] as const),
+  ...["RUNNING", "pending", "notice", "skipped"].map((text) => [text, "yellow"] as const),
+  ...["FAULT", "NO", "FAILED", "CRASHED", "refused", "violation"].map((text) => [text, "red"] as const),
+]);
+
+/** Colours a state on a terminal, unless NO_COLOR is set. Any other text is returned unchanged. */
+export const paint = (text: string): string => {
+  const style = styles.get(text);
+  return style === undefined ? text : styleText(style, text, { stream: process.stdout });
+};
 
 const cell = (value: unknown): string => {
   if (value === null || value === undefined) return "-";
   if (Array.isArray(value)) return value.map(cell).join(", ") || "-";
-  return safe(typeof value === "object" ? JSON.stringify(value) : String(value));
+  return paint(safe(typeof value === "object" ? JSON.stringify(value) : String(value)));
 };
 
-const pad = (text: string, width: number) => text + " ".repeat(Math.max(0, width - stringWidth(text)));
+export const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - stringWidth(text)));
 
 const wrap = (text: string, width: number): string[] =>
   Number.isFinite(width) ? wrapAnsi(text, width, { hard: true, trim: false }).split("\n") : [text];
@@ -50,18 +66,29 @@ const fitColumns = (natural: readonly number[], width: number, whole: boolean): 
   return widths;
 };
 
+const nothing = "Nothing found.";
+
 /** Truncates long texts on a narrow terminal. Where that is not enough, or `whole` forbids it, rows become blocks of lines. */
-export const table = (rows: readonly Row[], { width = terminalWidth(), whole = false } = {}): string => {
-  const [first] = rows;
-  if (!first) return "Nothing found.";
-  const names = Object.keys(first);
-  const cells = [names, ...rows.map((row) => names.map((name) => cell(row[name])))];
-  const natural = names.map((_, column) => Math.max(...cells.map((texts) => stringWidth(texts[column] ?? ""))));
-  const widths = fitColumns(natural, width, whole);
-  if (!widths) return rows.map((row) => block(withoutEmpty(row), width)).join("\n\n");
-  const line = (texts: readonly string[]) =>
-    texts.map((text, column) => pad(truncate(text, widths[column] ?? 0), (widths[column] ?? 0) + gap)).join("");
-  return cells.map((texts) => line(texts).trimEnd()).join("\n");
+export const table = (rows: readonly Row[], { width = terminalWidth(), whole = false } = {}): string =>
+  tableInParts({ width, whole })(rows) ?? nothing;
+
+/** A table whose rows come in parts. The first part has the heading; the columns of later ones can only be wider. */
+const tableInParts = ({ width = terminalWidth(), whole = false } = {}) => {
+  let natural: number[] | undefined;
+  return (rows: readonly Row[]): string | undefined => {
+    const [first] = rows;
+    if (!first) return undefined;
+    const names = Object.keys(first);
+    const cells = [...(natural ? [] : [names]), ...rows.map((row) => names.map((name) => cell(row[name])))];
+    natural = names.map((_, column) =>
+      cells.reduce((widest, texts) => Math.max(widest, stringWidth(texts[column] ?? "")), natural?.[column] ?? 0),
+    );
+    const widths = fitColumns(natural, width, whole);
+    if (!widths) return rows.map((row) => block(withoutEmpty(row), width)).join("\n\n");
+    const line = (texts: readonly string[]) =>
+      texts.map((text, column) => pad(truncate(text, widths[column] ?? 0), (widths[column] ?? 0) + gap)).join("");
+    return cells.map((texts) => line(texts).trimEnd()).join("\n");
+  };
 };
 
 const withoutEmpty = (row: Row): Row =>
@@ -75,7 +102,7 @@ const block = (record: Row, width: number): string => {
   const lines = Object.entries(record).flatMap(([name, value]) => {
     const [first = "", ...others] = wrap(cell(value), Math.max(width - indent, minWidth)).map((text) => text.trimEnd());
     const heading = isNarrow ? [truncate(name, width), " ".repeat(gap) + first] : [pad(name, indent) + first];
-    return [...heading, ...others.map((text) => " ".repeat(indent) + text)];
+    return [...heading, ...others.map((text) => " ".repeat(indent) + text.trimStart())];
   });
   return lines.join("\n");
 };
@@ -88,6 +115,19 @@ export const format = { json: false };
 
 export const printRows = (rows: readonly Row[], whole = false): void =>
   format.json ? printJson(rows) : console.log(table(rows, { whole }));
+
+/** Prints a table as its rows come, and JSON at the end: an error in between would make it invalid. */
+export const printParts = async (parts: AsyncIterable<readonly Row[]>): Promise<void> => {
+  if (format.json) return printJson((await Array.fromAsync(parts)).flat());
+  const tableOf = tableInParts();
+  let isEmpty = true;
+  for await (const rows of parts) {
+    const text = tableOf(rows);
+    if (text !== undefined) console.log(text);
+    isEmpty &&= text === undefined;
+  }
+  if (isEmpty) console.log(nothing);
+};
 
 export const printRecord = (record: Row): void =>
   format.json ? printJson(record) : console.log(block(record, terminalWidth()));

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
-import { requireSeparator } from "../local/command.ts";
+import { requireSeparator, separatorHint, warnOfTaken } from "../local/command.ts";
 import { addAccessCommand } from "./access-command.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addApplyCommand, onBehalfOf } from "./apply-command.ts";
@@ -71,7 +71,11 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
   for (const command of leavesOf(program)) {
     command.option("--json", "print JSON");
     if (changing.test(command.name()))
-      command.option("--on-behalf-of <text>", "for whom the change is made: its event has it", parseEventText);
+      command.option(
+        "--on-behalf-of <text>",
+        "on whose behalf the change is made; its event records it",
+        parseEventText,
+      );
   }
   throwUsageErrors(program);
   return program;
@@ -93,6 +97,12 @@ export const runCommand = async (args: readonly string[]): Promise<void> => {
   try {
     const program = createProgram((command) => {
       running = command;
+      const names = command.options.map((option) => option.name());
+      warnOfTaken(
+        "admin",
+        names.filter((name) => alsoOfNpm.includes(name)),
+        args,
+      );
     });
     requireSeparator("admin", optionsOf(program));
     await program.parseAsync(args, { from: "user" });
@@ -102,7 +112,7 @@ export const runCommand = async (args: readonly string[]): Promise<void> => {
     const isUsage = error instanceof UsageError;
     const usage = isUsage ? (error.usage ?? (running && usageOf(running))) : undefined;
     if (format.json) printJson(errorBody(error));
-    else console.error([explain(error), usage].filter(Boolean).join("\n"));
+    else console.error([explain(error), usage, isUsage && separatorHint("admin", args)].filter(Boolean).join("\n"));
     process.exitCode = isUsage ? 2 : 1;
   }
 };

@@ -28,16 +28,16 @@ const existing = async (name: string) => {
 };
 
 /** 95 % of restores take less than an hour; the largest tables take longer. */
-const longestHours = 24;
+const maxHours = 24;
 
 const waitFor = async <T>(what: string, pollSeconds: number, ask: () => Promise<T | undefined>): Promise<T> => {
-  const polls = Math.ceil((longestHours * 3600) / pollSeconds);
+  const polls = Math.ceil((maxHours * 3600) / pollSeconds);
   for (let poll = 0; poll < polls; poll += 1) {
     const found = await ask();
     if (found !== undefined) return found;
     await sleep(pollSeconds * 1000);
   }
-  throw new CommandError(`${what} has not ended in ${longestHours} hours. Repeat the command to go on waiting.`);
+  throw new CommandError(`${what} has not ended within ${maxHours} hours. To keep waiting, repeat the command.`);
 };
 
 const active = (name: string, pollSeconds: number) =>
@@ -64,7 +64,7 @@ const startRestore = async (source: string, target: string, to: Date): Promise<v
   const { SourceTableArn, RestoreDateTime } = found.RestoreSummary ?? {};
   if (SourceTableArn !== TableArn || RestoreDateTime?.getTime() !== to.getTime())
     throw new CommandError(
-      `The table ${target} exists, and is no copy of ${source} at this time: choose another --as.`,
+      `The table ${target} exists and is not a copy of ${source} at this time: choose another --as.`,
     );
 };
 

@@ -54,15 +54,15 @@ const printRequest = ({ id, type, attachments }: RequestReport) => {
     const { state, at, status, answer, attempts, last_answer, next_try_at, sent, bytes, sha256 } = receipt ?? {};
     const response = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
     return {
-      // What was sent, also if it has been changed or deleted since.
+      // What was sent, even if it has been changed or deleted since.
       ...summary({ ...attachment, ...sent }),
-      of,
-      receipt: state,
+      "attached to": of,
+      "carrier state": state,
       at,
       bytes,
       sha256,
       ...(waiting && { attempts, next_try_at }),
-      answer: response && response.length > 80 ? `${response.slice(0, 79)}…` : response,
+      "carrier response": response && response.length > 80 ? `${response.slice(0, 79)}…` : response,
     };
   });
   console.log(table(rows));

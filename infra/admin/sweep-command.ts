@@ -11,7 +11,7 @@ export const addSweepCommand = (program: Command): void => {
     )
     .option("--dry-run", "count files, but remove nothing", false)
     .option("--all", "include days that are not due", false)
-    .option("--force", "remove files even if the table does not know many of a day (see SWEEP_STOPPED)", false)
+    .option("--force", "remove files even if many of a day have no metadata (see SWEEP_STOPPED)", false)
     .action(async (options: { dryRun: boolean; all: boolean; force: boolean }) => {
       const counts = { days: 0, files: 0, removed: 0 };
       const { removed, stopped, ...swept } = await withProgress(
@@ -25,7 +25,7 @@ export const addSweepCommand = (program: Command): void => {
       process.exitCode = 1;
       const { day, files, unknown } = stopped;
       console.error(
-        `SWEEP_STOPPED: of the ${formatCount(files)} files of ${day}, the table does not know ${formatCount(unknown)}, and none was removed. Is it the right table? If these files may be lost for good, run: sweep --force`,
+        `SWEEP_STOPPED: ${formatCount(unknown)} of the ${formatCount(files)} files of ${day} are not in the table; none was removed. Check that this is the right table. To delete such files permanently, run: sweep --force`,
       );
     });
 };

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { describeStack } from "../aws/deployed-stack.ts";
 import { emulatorVariables, recordedEndpoint } from "../aws/emulator.ts";
 import { runningStacks, type State } from "../local/state.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
@@ -10,7 +11,7 @@ export type TargetOptions = { readonly stack?: string; readonly port?: string };
  * Chooses the target: that of an option, then of the environment (PATCHBAY_STACK, TABLE_NAME, PORT), then the only running local
  * stack. There is no fallback for one that does not exist. `environment` directs the AWS SDK to it.
  */
-const chooseTarget = async ({ stack, port }: TargetOptions) => {
+const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => {
   if (stack && port) throw new UsageError("--stack is a deployed stack and --port a local one: choose one of them.");
   const stackName = stack || process.env.PATCHBAY_STACK;
   if (!port && stackName) return stackTarget(stackName);
@@ -19,12 +20,23 @@ const chooseTarget = async ({ stack, port }: TargetOptions) => {
   return { description: `local stack at ${url}`, environment };
 };
 
-/** Directs this process to its target and prints it on stderr. Returns the description. Call it before any call to AWS. */
-export const useTarget = async (options: TargetOptions): Promise<string> => {
-  const { description, environment } = await chooseTarget(options);
-  Object.assign(process.env, environment);
-  console.error(safe(`Target: ${description}`));
-  return description;
+type Target = {
+  readonly description: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** A deployed stack; its `endpoint` is that of its emulator. */
+  readonly stack?: NonNullable<Awaited<ReturnType<typeof describeStack>>> & {
+    readonly name: string;
+    readonly endpoint: string | undefined;
+  };
+};
+export type DeployedStack = NonNullable<Target["stack"]>;
+
+/** Directs this process to its target and prints it on stderr. Call it before any call to AWS. */
+export const useTarget = async (options: TargetOptions): Promise<Target> => {
+  const target = await chooseTarget(options);
+  Object.assign(process.env, target.environment);
+  console.error(safe(`Target: ${target.description}`));
+  return target;
 };
 
 /** The local stack on the given port, or on PORT, or the only running one. */
@@ -55,8 +67,8 @@ const stackTarget = async (stackName: string) => {
   const emulator = endpoint ? emulatorVariables(endpoint) : {};
   // For the call to CloudFormation.
   Object.assign(process.env, emulator);
-  const { describeStack } = await import("../aws/deployed-stack.ts");
-  const stack = await describeStack(stackName);
+  const deployed = await import("../aws/deployed-stack.ts");
+  const stack = await deployed.describeStack(stackName);
   const { TableName, BucketName, StateMachineArn } = stack?.outputs ?? {};
   if (!stack || !TableName || !BucketName || !StateMachineArn)
     throw new CommandError(
@@ -64,6 +76,7 @@ const stackTarget = async (stackName: string) => {
     );
   return {
     description: `stack ${stackName} ${endpoint ? `at ${endpoint}` : `in ${stack.region}, account ${stack.account}`}`,
+    stack: { ...stack, name: stackName, endpoint: endpoint || undefined },
     environment: { ...emulator, TABLE_NAME: TableName, BUCKET_NAME: BucketName, STATE_MACHINE_ARN: StateMachineArn },
   };
 };

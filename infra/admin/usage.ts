@@ -10,11 +10,11 @@ import { parseId } from "./find.ts";
 
 export const add = (group: Command, usage: string, description: string): Command => {
   const command = group.command(usage).description(description);
-  for (const one of command.registeredArguments) if (/^(id|request\|order)/.test(one.name())) one.argParser(parseId);
+  for (const one of command.registeredArguments) if (/\bid\b/.test(one.name())) one.argParser(parseId);
   return command;
 };
 
-/** A text that the event of a change has: for whom, or why, an operator makes it. */
+/** A text in the event of a change: on whose behalf, or why, an operator makes it. */
 export const parseEventText = (sent: string): string => {
   const { data } = z.safeParse(OnBehalfOf, sent);
   if (data === undefined) throw new InvalidArgumentError(`It must have 1 to ${limits.onBehalfOfLength} characters.`);
@@ -43,7 +43,7 @@ export const usageOf = (command: Command): string =>
 
 const missingIn = (command: Command): string[] => {
   const isGiven = (one: Option) => command.getOptionValue(one.attributeName()) !== undefined;
-  // One of those that exclude each other is needed, too. Commander's types do not have the property.
+  // One of those that exclude each other is needed. Commander's types lack the property.
   const choice = command.options.filter((one) => Object(one).conflictsWith.length > 0);
   return [
     ...command.registeredArguments.flatMap((one, index) =>
@@ -69,14 +69,30 @@ const wording: readonly (readonly [RegExp, string])[] = [
   [/^error: option '(?:-\w, )?(\S+) (.+)' argument missing/, "$1 needs a value: $2."],
 ];
 
+/** Commander reports what is missing before what it does not know. */
+const unknownOption = ({ args, options }: Command): string | undefined => {
+  const typed = args.find((one) => /^--?[a-z]/i.test(one));
+  if (typed === undefined) return undefined;
+  const nearest = closestMatch(
+    typed,
+    options.map(({ long }) => long ?? ""),
+    { maxDistance: 3 },
+  );
+  return `There is no option ${typed}.${nearest ? ` Did you mean ${nearest}?` : ""}`;
+};
+
 const describe = (command: Command, { code, message }: CommanderError): string => {
   const program = command.parent ?? command;
   const path = pathOf(command);
   const typed = `${path} ${command.args.find((one) => one !== "help") ?? ""}`.trim();
-  // `help` beside a command that does not exist is no unknown command for Commander.
+  // Commander does not report `help <unknown>` as an error.
   if (code === "commander.unknownCommand" || (code === "commander.help" && typed !== path))
     return `There is no command ${typed}. Did you mean ${nearest(program, typed)}?`;
   if (code === "commander.help") return `${typed || "admin"} needs a command.`;
+  if (/missing(Mandatory|Argument)/.test(code)) {
+    const unknown = unknownOption(command);
+    if (unknown) return unknown;
+  }
   if (/missing/.test(code)) return `Missing: ${missingIn(command).join(", ")}.`;
   if (code === "commander.excessArguments")
     return `Too many arguments: it takes ${command.registeredArguments.length} and got ${command.args.length}.`;

@@ -1,6 +1,6 @@
 import { CloudFormation, CloudFormationServiceException } from "@aws-sdk/client-cloudformation";
 
-/** The region, the account and the outputs of a stack. Undefined if there is no stack of that name. */
+/** The region, the account, the termination protection and the outputs of a stack. Undefined if there is no stack of that name. */
 export const describeStack = async (stackName: string) => {
   const client = new CloudFormation({
     maxAttempts: 2,
@@ -11,7 +11,12 @@ export const describeStack = async (stackName: string) => {
     if (!stack) return undefined;
     const [, , , region = "", account = ""] = (stack.StackId ?? "").split(":");
     const outputs = (stack.Outputs ?? []).map(({ OutputKey = "", OutputValue }) => [OutputKey, OutputValue] as const);
-    return { region, account, outputs: Object.fromEntries(outputs) };
+    return {
+      region,
+      account,
+      isProtected: stack.EnableTerminationProtection ?? false,
+      outputs: Object.fromEntries(outputs),
+    };
   } catch (error) {
     // CloudFormation has no error code for this, only the message "Stack with id … does not exist".
     if (error instanceof CloudFormationServiceException && /does not exist/.test(error.message)) return undefined;

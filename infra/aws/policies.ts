@@ -3,12 +3,19 @@ import { ManagedPolicy, type PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
+import { doctorFile } from "../../shared/attachments/file-keys.ts";
 import { lookupIndex } from "../../shared/table/keys.ts";
 import { executionsOf } from "./checkout.ts";
 import type { Deployment } from "./function.ts";
-import { allow, allowListing, evidenceGrants, statementsFor } from "./grants.ts";
+import { allow, allowKey, allowListing, evidenceGrants, statementsFor } from "./grants.ts";
 
-type Invoked = { readonly machine: StateMachine; readonly apply: IFunction; readonly applyOrders: IFunction };
+type Used = {
+  readonly machine: StateMachine;
+  readonly secret: { readonly secretArn: string };
+  readonly topic: { readonly topicArn: string };
+  readonly apply: IFunction;
+  readonly applyOrders: IFunction;
+};
 
 /**
  * Creates the managed policies for users outside this stack, and returns their ARNs by the names of the stack's outputs. One that is
@@ -19,7 +26,7 @@ type Invoked = { readonly machine: StateMachine; readonly apply: IFunction; read
 export const createPolicies = (
   scope: Construct,
   { settings, storage }: Deployment,
-  { machine, apply, applyOrders }: Invoked,
+  { machine, secret, topic, apply, applyOrders }: Used,
 ) => {
   const arnOf = (id: string, description: string, statements: PolicyStatement[]) => {
     const policy = new ManagedPolicy(scope, id, { description: `Patchbay: ${description}`, statements });
@@ -39,12 +46,20 @@ export const createPolicies = (
     ]),
     // Everything that `npm run admin -- --stack` needs.
     OperatorPolicyArn: arnOf("OperatorPolicy", "operators run its CLI", [
-      allow(["cloudformation:DescribeStacks"], Aws.STACK_ID),
+      allow(["cloudformation:DescribeStacks", "cloudformation:GetStackPolicy"], Aws.STACK_ID),
       ...statementsFor(storage, {
         table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"],
         files: ["DeleteObject"],
       }),
-      allow(["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"], storage.table.tableArn),
+      allow(
+        ["Scan", "DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups"].map((one) => `dynamodb:${one}`),
+        storage.table.tableArn,
+      ),
+      // `doctor` stores a file of its own. Nobody may store one in place of a customer's.
+      allow(["s3:PutObject"], storage.bucket.arnForObjects(doctorFile)),
+      allowKey(["kms:GenerateDataKey"], storage.key, "s3"),
+      allow(["secretsmanager:DescribeSecret"], secret.secretArn),
+      allow(["sns:ListSubscriptionsByTopic"], topic.topicArn),
       allow(["dynamodb:Query"], `${storage.table.tableArn}/index/${lookupIndex}`),
       allowListing(storage),
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),

@@ -36,10 +36,11 @@ const deployLocal = async () => {
   requireSeparator("deploy:local", ["call", "context"]);
   const { endpoint, stage } = await useEmulator(process.env.AWS_ENDPOINT_URL);
   const stackName = await stackNameOf(stage, endpoint);
+  // Even if the deployment fails: `admin --stack` must not look for the stack on AWS.
+  recordEndpoint(stackName, endpoint);
   // Outside a project, cdk needs no app to bootstrap an account that is named. Emulators have this one.
   cdk(["bootstrap", `aws://000000000000/${process.env.AWS_REGION}`], import.meta.dirname);
   cdk(["deploy", "-c", `stage=${stage}`, "--method=direct", "--require-approval=never", ...args]);
-  recordEndpoint(stackName, endpoint);
   const url = (await describeStack(stackName))?.outputs.BaseUrl;
   const chosen = Object.entries(given.context).map(([name, value]) => ` -c ${name}=${value}`);
   // Functions in containers cannot reach what listens on 127.0.0.1 only.

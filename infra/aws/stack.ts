@@ -42,7 +42,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
   const monitored = { rest, machine, release, sweep, publisher, canaries };
   const operations = isMonitored(settings) ? createOperations(stack, deployment, monitored) : undefined;
-  const policyArns = createPolicies(stack, deployment, { machine, ...waysIn });
+  const policyArns = createPolicies(stack, deployment, { machine, secret, topic: operations?.topic, ...waysIn });
   if (settings.malwareScan) createMalwareScan(stack, deployment, operations?.topic);
   if (operations && canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, operations.alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };

@@ -9,6 +9,22 @@ export const fail = (error: unknown): never => {
 /** Options of these commands that are short for another option of npm. */
 const short: Readonly<Record<string, string>> = { call: "-c" };
 
+/** Says of a command without options that npm may have taken them: it does not tell which. */
+export const separatorHint = (script: string, args: readonly string[]): string | undefined => {
+  if (process.env.npm_lifecycle_event !== script || args.some((one) => one.startsWith("-"))) return undefined;
+  return `If you passed options, put -- before them, because npm takes the others: npm run ${[script, "--", ...args].join(" ")} …`;
+};
+
+/** Warns that npm has taken an option that it has, too. It can also be in npm's configuration, where it means npm only. */
+export const warnOfTaken = (script: string, names: readonly string[], args: readonly string[]): void => {
+  const { npm_lifecycle_event: running, ...environment } = process.env;
+  const taken = names.find((name) => environment[`npm_config_${name}`] === "true" && !args.includes(`--${name}`));
+  if (running === script && taken !== undefined)
+    console.error(
+      `npm took --${taken}. Put -- before the options: npm run ${[script, "--", ...args].join(" ")} --${taken}`,
+    );
+};
+
 /** Throws if options precede `--`. npm keeps them, so the command would run without them: not as a dry run, or on another stack. */
 export const requireSeparator = (script: string, names: readonly string[]): void => {
   const { npm_lifecycle_event: running, ...environment } = process.env;

@@ -1,7 +1,9 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import * as z from "zod/mini";
 import { Demo } from "./demo.ts";
+import { isDiskFull } from "./disk-full.ts";
 import { makeFolder, readJsonFile, writeJson } from "./json-file.ts";
 
 /** Where a local stack stores its data between runs. */
@@ -24,6 +26,33 @@ const lock = (folder: string): DatabaseSync => {
   }
 };
 
+/** Raise it whenever the layout of the folder changes, or what is stored in it can no longer be read. */
+const dataFormat = 1;
+
+/** What a folder has once a service has stored anything in it. */
+const names = { table: "table.db", files: "files", carts: "carts", events: "events.json", demo: "demo.json" };
+
+/** A new folder gets the current format. Data in any other one would be taken for lost. */
+const requireFormat = (folder: string): void => {
+  const file = join(folder, "format.json");
+  const found = readJson(z.object({ format: z.number() }), file)?.format;
+  if (found === dataFormat) return;
+  if (Object.values(names).every((name) => !existsSync(join(folder, name)))) {
+    writeJson(file, { format: dataFormat });
+    return;
+  }
+  const format = found === undefined ? "no format" : `format ${found}`;
+  throw new Error(
+    `The data in ${folder} have ${format}, and this version reads format ${dataFormat}. Nothing was changed: start the version of Patchbay that stored them, or choose another folder with --data.`,
+  );
+};
+
+const adviceOn = (error: unknown, folder: string): string => {
+  if (isDiskFull(error)) return "free space on its disk, and start again";
+  const hasData = existsSync(join(folder, names.table));
+  return hasData ? "let this user write to it, and start again" : "choose another folder with --data";
+};
+
 /** Opens and locks a folder, because the embedded DynamoDB does not prevent a second use. Throws if it is in use. */
 export const openData = (folder: string) => {
   try {
@@ -31,23 +60,33 @@ export const openData = (folder: string) => {
   } catch (error) {
     // Errors of the file system and of SQLite have a code, and do not say what to do.
     if (!(error instanceof Error && "code" in error)) throw error;
-    const message = `Data cannot be stored in ${folder} (${error.message}): choose another folder with --data.`;
+    const message = `Data cannot be stored in ${folder} (${error.message}): ${adviceOn(error, folder)}.`;
     throw new Error(message, { cause: error });
   }
+};
+
+const prepare = (folder: string): void => {
+  requireFormat(folder);
+  // Restored data may have been readable for other users. A folder with other content keeps its permissions.
+  if (existsSync(join(folder, names.table))) chmodSync(folder, 0o700);
+  writeFileSync(join(folder, "pid"), String(process.pid), { mode: 0o600 });
 };
 
 const open = (folder: string) => {
   makeFolder(folder);
   const openLock = lock(folder);
-  const [table, demoFile] = [join(folder, "table.db"), join(folder, "demo.json")];
-  // Restored data may have been readable for other users. A folder with other content keeps its permissions.
-  if (existsSync(table)) chmodSync(folder, 0o700);
-  writeFileSync(join(folder, "pid"), String(process.pid), { mode: 0o600 });
+  try {
+    prepare(folder);
+  } catch (error) {
+    openLock.close();
+    throw error;
+  }
+  const demoFile = join(folder, names.demo);
   return {
-    table,
-    files: join(folder, "files"),
-    carts: join(folder, "carts"),
-    events: join(folder, "events.json"),
+    table: join(folder, names.table),
+    files: join(folder, names.files),
+    carts: join(folder, names.carts),
+    events: join(folder, names.events),
     /** The demo of an earlier run. Its key is stored nowhere else. */
     readDemo: () => {
       const demo = readJsonFile(Demo, demoFile);

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { pipeline, Readable } from "node:stream";
 import { S3, S3ServiceException } from "@aws-sdk/client-s3";
+import { clientSettings } from "../../shared/deadline.ts";
 import { temporaryFolder } from "./json-file.ts";
 import { isLocalRequest, listen } from "./listen.ts";
 import { keysIn, objectFile, openBucket, propertiesOf, readObject, writeObject } from "./objects.ts";
@@ -166,11 +167,14 @@ const startStore = async (bucket: string, options: FilesOptions) => {
 export const startFiles = async (bucket: string, options: FilesOptions = {}) => {
   const given = process.env.AWS_ENDPOINT_URL_S3;
   const service = given ? { url: given, close: async () => {} } : await startStore(bucket, options);
-  const client = new S3({ endpoint: service.url, forcePathStyle: true });
+  const client = new S3({ ...clientSettings(5_000), endpoint: service.url, forcePathStyle: true });
   await client.createBucket({ Bucket: bucket }).catch((error: unknown) => {
-    const name = error instanceof Error ? error.name : String(error);
-    if (!/BucketAlready/.test(name))
-      throw new Error(`There is no working S3 at ${service.url}: ${name}.`, { cause: error });
+    const { name, code, message } = Object(error);
+    if (/BucketAlready/.test(name)) return;
+    // Not all errors of the network have a message.
+    const reason = message || (code ?? name);
+    const advice = given ? ": start it, or correct AWS_ENDPOINT_URL_S3" : "";
+    throw new Error(`There is no working S3 at ${service.url} (${reason})${advice}.`, { cause: error });
   });
   client.destroy();
   return service;

@@ -69,8 +69,8 @@ const eventsIn = (events: Stored["events"], query: URLSearchParams) => {
   return { events: following.map(({ detail }) => deliveryOf(detail)), gap: Boolean(after) && position < 0 };
 };
 
-/** In milliseconds: the wait after the first failure, and the longest one. */
-const [firstWait, longestWait] = [200, 10_000];
+/** In milliseconds: the wait after the first failure, and the maximum. */
+const [firstWait, maxWait] = [200, 10_000];
 
 /** Resolves with the reason why an event was not accepted. */
 const post = (url: string, event: Event, stopped: AbortSignal): Promise<string | undefined> =>
@@ -91,7 +91,7 @@ const post = (url: string, event: Event, stopped: AbortSignal): Promise<string |
 /** Posts an event as an API destination does, until it is accepted. Rejects when the service stops. */
 const postUntilAccepted = async (url: string, event: Event, stopped: AbortSignal, warn: Options["warn"]) => {
   let reported: string | undefined;
-  for (let wait = firstWait; ; wait = Math.min(2 * wait, longestWait)) {
+  for (let wait = firstWait; ; wait = Math.min(2 * wait, maxWait)) {
     const failure = await post(url, event, stopped);
     if (failure === undefined) return;
     if (failure !== reported && !stopped.aborted)
@@ -115,7 +115,7 @@ const startSaving = (file: string | undefined, state: Stored, warn: Options["war
       writeJson(file, state);
       [saved, reported] = [positions, ""];
     } catch (error) {
-      if (String(error) !== reported) warn(`The position in the events is not saved, and will be: ${error}`);
+      if (String(error) !== reported) warn(`The position in the events cannot be saved, and is tried again: ${error}`);
       reported = String(error);
     }
   };

@@ -7,7 +7,7 @@ import { fail, requireSeparator } from "./command.ts";
 
 const help = `Usage: npm start -- [options]
 
-Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a stand-in carrier.
+Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a simulated carrier.
 
   --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port). The carrier, events, Lambda,
                  Step Functions, DynamoDB and S3 have the next six ports that are free and that browsers use
@@ -16,14 +16,17 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
                  post each event to this URL, as an API destination of EventBridge does
   --throttle <n> respond with 429 to more than n requests per second, like a stage on AWS (default: no limit)
   --carrier-url <url>
-                 checkouts call this carrier (default: the environment's CARRIER_URL, or a stand-in). CARRIER_TOKEN is its token
+                 checkouts call this carrier (default: the environment's CARRIER_URL, or a simulated one). CARRIER_TOKEN is its token
   --carrier-function <file>
                  checkouts call the handler that this module exports, and print its errors
   --upload-origin <origin>
                  web pages of this origin, such as http://localhost:5173, may send files to S3; can be repeated
   --malware-scan tag each file a second after its upload, and forward only clean ones: infected are those that contain
                  the EICAR test file
-  --quiet        of the requests, print server errors (5xx) only
+  --max-wait <seconds>
+                 the longest wait of a checkout for an unavailable carrier (default: 2; on AWS: 900). With 2, a run fails
+                 after 40 seconds of what takes 38 minutes on AWS
+  --quiet        print only those requests that end in a server error (5xx)
   --verbose      also print request ids, all errors of a request, and full stack traces
   --help         print this help
 
@@ -38,6 +41,7 @@ const known = {
   "carrier-function": { type: "string" },
   "upload-origin": { type: "string", multiple: true },
   "malware-scan": { type: "boolean", default: false },
+  "max-wait": { type: "string" },
   quiet: { type: "boolean", default: false },
   verbose: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
@@ -53,6 +57,11 @@ const throttleOf = (value: string | undefined) => {
   if (value === undefined) return undefined;
   if (/^[1-9]\d{0,5}$/.test(value)) return { rate: Number(value), burst: 2 * Number(value) };
   throw new Error(`--throttle must be a whole number of requests per second, not ${value}.`);
+};
+
+const maxWaitOf = (value: string | undefined): string | undefined => {
+  if (value === undefined || (/^[1-9]\d{0,2}$/.test(value) && Number(value) <= 900)) return value;
+  throw new Error(`--max-wait must be a whole number of seconds from 1 to 900, not ${value}.`);
 };
 
 /** A URL of an option, without a slash at its end. */
@@ -88,6 +97,7 @@ const run = async () => {
     data: values.data,
     port: portOf(values.port ?? process.env.PORT ?? "3000"),
     throttle: throttleOf(values.throttle),
+    maxWait: maxWaitOf(values["max-wait"]),
     postTo: urlOf("--events-to", values["events-to"]),
     carrierUrl: urlOf("--carrier-url", values["carrier-url"]) ?? urlOf("CARRIER_URL", process.env.CARRIER_URL),
     uploadOrigins: (values["upload-origin"] ?? []).map(uploadOriginOf),

@@ -17,6 +17,8 @@ type StartOptions = StackChoices & {
   readonly verbose: boolean;
   readonly data: string | undefined;
   readonly postTo: string | undefined;
+  /** In seconds. */
+  readonly maxWait: string | undefined;
 };
 
 const stopOnSignal = (stop: () => Promise<void>) => {
@@ -37,7 +39,8 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
   return demo;
 };
 
-export const start = async ({ quiet, verbose, data: folder, postTo, ...options }: StartOptions): Promise<void> => {
+export const start = async (chosen: StartOptions): Promise<void> => {
+  const { quiet, verbose, data: folder, postTo, maxWait, ...options } = chosen;
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);
@@ -51,7 +54,7 @@ export const start = async ({ quiet, verbose, data: folder, postTo, ...options }
     setLogOutput(lines.log);
   }
   // On AWS, the wait before a retry grows to minutes. That is too long at a terminal.
-  process.env.CARRIER_LONGEST_WAIT_SECONDS ??= "2";
+  process.env.CARRIER_LONGEST_WAIT_SECONDS = maxWait ?? process.env.CARRIER_LONGEST_WAIT_SECONDS ?? "2";
   const data = folder === undefined ? undefined : openData(folder);
   process.once("exit", () => data?.close());
   let prefill: Prefill | undefined;

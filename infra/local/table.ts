@@ -1,9 +1,11 @@
 import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
 import { DatabaseSync } from "node:sqlite";
 import { pipeline } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CreateTableCommandInput, DynamoDB } from "@aws-sdk/client-dynamodb";
 import { lookupIndex } from "../../shared/table/keys.ts";
+import { isDiskFull } from "./disk-full.ts";
 import { type DynoxideOptions, startDynoxide } from "./dynoxide.ts";
 import { serveLocally } from "./listen.ts";
 
@@ -95,6 +97,7 @@ export const startTable = async (
 
 const startError = (error: unknown, dbPath: string | undefined): string => {
   const message = `The embedded DynamoDB does not start: ${error instanceof Error ? error.message : error}`;
+  if (isDiskFull(error)) return `${message}\nFree space on the disk of ${dbPath ?? tmpdir()}, and start again.`;
   if (dbPath === undefined) return message;
   return `${message}\nIf ${dbPath} is damaged, restore the folder from a backup, or choose another one with --data.`;
 };

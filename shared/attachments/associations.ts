@@ -1,3 +1,4 @@
+import { limits } from "../limits.ts";
 import { pick } from "../schema/fields.ts";
 import { keys } from "../table/keys.ts";
 import { readItem } from "../table/read.ts";
@@ -29,9 +30,11 @@ const withoutReceipt = ({ forwardable, state }: Parent) => {
 
 const rank = (state: ForwardingState) => ForwardingState.options.indexOf(state);
 
+/** Lists as many requests as the limit, those that are least advanced first, and counts all. */
 const summary = (requests: readonly ByRequest[]): ForwardingData => {
-  const [least] = requests.map(({ state }) => state).sort((one, other) => rank(one) - rank(other));
-  return { state: least ?? "none", requests: [...requests] };
+  const sorted = requests.toSorted((one, other) => rank(one.state) - rank(other.state));
+  const listed = sorted.slice(0, limits.forwardingRequests);
+  return { state: sorted[0]?.state ?? "none", requests: listed, requests_total: requests.length };
 };
 
 /** By attachment: under the request itself, or under each forwarded request of the order, which takes a second round trip. */

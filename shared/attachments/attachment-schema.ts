@@ -171,9 +171,10 @@ export type ForwardingState = z.infer<typeof ForwardingState>;
 /** The association `forwarding` of an attachment: what the carrier has of it, overall and by request. */
 export const ForwardingData = z.object({
   state: ForwardingState,
-  requests: z.array(
-    z.object({ id: Ulid, state: ForwardingState, at: z.nullable(Timestamp), reason: z.nullable(z.string()) }),
-  ),
+  requests: z
+    .array(z.object({ id: Ulid, state: ForwardingState, at: z.nullable(Timestamp), reason: z.nullable(z.string()) }))
+    .check(z.maxLength(limits.forwardingRequests)),
+  requests_total: z.int().check(z.minimum(0)),
 });
 export type ForwardingData = z.infer<typeof ForwardingData>;
 

@@ -89,7 +89,8 @@ const schemas = [
   named("ForwardingData", schema.ForwardingData, {
     state: "The overall state: the least advanced of the requests' states.",
     requests:
-      "The state by request: the attachment's own request or, for an attachment of an order, each request of the order whose attachments are forwarded.",
+      "The state by request: the attachment's own request or, for an attachment of an order, each request of the order whose attachments are forwarded. At most 100, those that are least advanced first.",
+    requests_total: "How many requests there are.",
   }),
   named("RequestForwarding", schema.ForwardingData.shape.requests.def.element, {
     id: "The id of the request.",
@@ -176,6 +177,7 @@ const forwarding = () => ({
   data: {
     state: "forwarded",
     requests: [{ id: ids.request, state: "forwarded", at: "2026-11-22T08:00:12.604Z", reason: null }],
+    requests_total: 1,
   },
 });
 

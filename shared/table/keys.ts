@@ -123,6 +123,8 @@ export const keys = {
   /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
   event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `${eventPrefix}${id}` }),
   sweep: (): Key => ownPartition("SWEEP"),
+  /** What `admin doctor` writes and deletes, to see whether that works. */
+  doctor: (): Key => ownPartition("DOCTOR"),
 };
 
 export const collections = {

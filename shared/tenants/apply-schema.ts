@@ -53,6 +53,7 @@ export const entrySchemas = {
     label: z.optional(z.nullable(nonBlankText(limits.labelLength))),
     expires_at: z.optional(z.nullable(DateTime)),
     revoked: z.optional(z.boolean()),
+    replaced_by: Reference,
     sha256: z.optional(Sha256),
   }),
   orders: z.strictObject({ id: OwnId, account: Reference, state: z.optional(OrderState) }),

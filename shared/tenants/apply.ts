@@ -269,9 +269,12 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
   const account = ownerId(entry.account, resolved);
   const user = entry.user ? resolved.idBehind("users", entry.user) : entry.user;
   const expires_at = entry.expires_at ? new Date(entry.expires_at).toISOString() : entry.expires_at;
+  const replaced_by = entry.replaced_by && resolved.idBehind("keys", entry.replaced_by);
   if (stored) {
-    const immutable = { id: entry.id, account, user, sha256: entry.sha256 };
-    const sent = { immutable, mutable: { label: entry.label, expires_at, revoked: entry.revoked } };
+    // A second successor would get the end of a key that is already replaced.
+    const replacement = stored.replaced_by === undefined ? {} : { replaced_by };
+    const immutable = { id: entry.id, account, user, sha256: entry.sha256, ...replacement };
+    const sent = { immutable, mutable: { label: entry.label, expires_at, revoked: entry.revoked, replaced_by } };
     return planExisting(path, keys.apiKey(stored.sha256), stored, stored, sent, resolved);
   }
   if (entry.sha256 && resolved.stored.keys.has(entry.sha256))
@@ -286,6 +289,7 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
     inserted_at: resolved.origin.now.toISOString(),
     expires_at: expires_at ?? null,
     revoked: entry.revoked ?? false,
+    replaced_by,
     ...firstVersion(resolved),
   };
   const items = [

@@ -12,7 +12,7 @@ import { Account, ApiKey, Order, Request, User } from "./tenant-schema.ts";
 const referenceProperties = {
   accounts: { parent: "accounts" },
   users: { account: "accounts" },
-  keys: { account: "accounts", user: "users" },
+  keys: { account: "accounts", user: "users", replaced_by: "keys" },
   orders: { account: "accounts" },
   requests: { order: "orders", account: "accounts" },
 } as const satisfies Record<SectionName, Record<string, SectionName>>;

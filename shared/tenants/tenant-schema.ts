@@ -43,6 +43,8 @@ export const ApiKey = z.object({
   inserted_at: z.optional(z.string()),
   expires_at: z.nullable(z.string()),
   revoked: z.boolean(),
+  /** The key that `key rotate` has issued in its place. */
+  replaced_by: z.optional(z.string()),
   ...versioned,
 });
 export type ApiKey = z.infer<typeof ApiKey>;

@@ -371,7 +371,7 @@ describe("admin sweep", () => {
     vi.useRealTimers();
     const stopped = { code: "SWEEP_STOPPED", day: ago(0), files: 11, unknown: 11 };
     expect([code, JSON.parse(stdout)]).toMatchObject([1, { finished: false, removed: 0, stopped }]);
-    expect(stderr).toContain("SWEEP_STOPPED: of the 11 files");
+    expect(stderr).toContain("SWEEP_STOPPED: 11 of the 11 files");
     expect(forced).toMatchObject({ finished: true, removed: 11 });
   });
 });

@@ -113,6 +113,7 @@ const expectSameAccess = async (key: string, method: string, path: string, { sta
   const passed = (check: { ok: boolean }, index: number) =>
     check.ok === (!isRefused || index < access.checks.length - 1);
   expect([access.status, access.checks.every(passed)], path).toEqual([isRefused ? status : null, true]);
+  expect(access.remedy === null, `${path}: ${access.remedy}`).toBe(!isRefused);
   if (!isRefused) return;
   const { check, detail } = access.checks.at(-1);
   expect(check).toMatch(checksOf[status] ?? "");

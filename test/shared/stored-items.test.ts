@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { childAccounts, keysOf, ordersOf, usersOf } from "../../infra/admin/find.ts";
+import { childAccounts, keysOf, orderIdsOf, readOrders, usersOf } from "../../infra/admin/find.ts";
 import { historyOf } from "../../infra/admin/history.ts";
 import { orderReport } from "../../infra/admin/report.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
@@ -89,7 +89,12 @@ describe("an item of a released version", () => {
 
   it("is listed by its account, and has its history", async () => {
     const account = id("A2");
-    const listed = await Promise.all([usersOf(account), keysOf(account), ordersOf(account), childAccounts(id("A1"))]);
+    const listed = await Promise.all([
+      usersOf(account),
+      keysOf(account),
+      orderIdsOf(account).then(readOrders),
+      childAccounts(id("A1")),
+    ]);
     expect(listed.map((list) => list.map((one) => one.id))).toEqual([
       [id("V1")],
       [id("K1")],

@@ -90,6 +90,11 @@ const limitRows = {
   identityLength: ["an identity", characters(limits.identityLength), length],
   secretLength: ["a secret", characters(limits.secretLength), length],
   pageSize: [`\`first\`, \`last\` (${limits.pageSize.default} by default)`, `${limits.pageSize.max} items`, range],
+  forwardingRequests: [
+    "requests in the `forwarding` of an attachment",
+    number(limits.forwardingRequests),
+    "the most advanced ones are counted, and not listed",
+  ],
   queryLength: ["a cursor, an `include`", characters(limits.queryLength), length],
   fileBytes: [
     "a file in a form (`MAX_FILE_BYTES`): what an event of 6 MB carries as base64",

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import schema from "../../../infra/admin/apply.schema.json" with { type: "json" };
 import { historyOf } from "../../../infra/admin/history.ts";
@@ -9,6 +9,7 @@ import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
+import { entrySchemas } from "../../../shared/tenants/file.ts";
 import { apply } from "../../support/fixtures/apply.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
@@ -272,6 +273,25 @@ describe("admin apply with ids in the file", () => {
     const listed: { id: string }[] = await adminJson(["key", "list", "--account", accounts.acme?.id ?? ""]);
     expect(listed.filter(({ id }) => id === file.keys.generated.id)).toHaveLength(1);
   });
+});
+
+it("the example in docs, which the help names, has every property, and is applied once", async () => {
+  const path = "docs/examples/customer.json";
+  const file = JSON.parse(await readFile(path, "utf8"));
+  expect((await admin(["apply", "--help"])).stdout).toContain(`apply ${path}`);
+  expect(Object.keys(file).sort()).toEqual(Object.keys(schema.properties).sort());
+  expect(await readFile(join(dirname(path), file.$schema), "utf8")).toBe(
+    await readFile("infra/admin/apply.schema.json", "utf8"),
+  );
+  for (const [section, entry] of Object.entries(entrySchemas)) {
+    const used = Object.values<object>(file[section]).flatMap((one) => Object.keys(one));
+    expect([...new Set(used)].sort(), section).toEqual(Object.keys(entry.shape).sort());
+  }
+  const statuses = (applied: Record<string, Record<string, { status: string }>>) =>
+    Object.keys(entrySchemas).flatMap((section) => Object.values(applied[section] ?? {}).map(({ status }) => status));
+  expect(new Set(statuses(await adminJson(["apply", path])))).toEqual(new Set(["created"]));
+  const again = await adminJson(["apply", path]);
+  expect([new Set(statuses(again)), again.warnings]).toEqual([new Set(["unchanged"]), undefined]);
 });
 
 it("the file's JSON Schema is current: `npm run -s admin -- schema > infra/admin/apply.schema.json` updates it", async () => {

@@ -46,6 +46,42 @@ describe("the operators' CLI", () => {
     expect((await admin(["account", "list"])).code).toBe(0);
     vi.stubEnv("npm_config_dry_run", "true");
     expect(await admin(["sweep"])).toEqual(failure(1, "npm took --dry-run as an option of its own"));
+    vi.stubEnv("npm_config_dry_run", undefined);
+    // npm does not tell which it has taken of those that nobody knows.
+    vi.stubEnv("npm_config_nam", "true");
+    expect(await admin(["account", "create"])).toEqual(
+      failure(2, /because npm takes the others: npm run admin -- account create …\n$/),
+    );
+    expect((await admin(["account", "create", "--json"])).stderr).not.toContain("npm takes");
+    vi.stubEnv("npm_config_json", "true");
+    const taken = "npm took --json. Put -- before the options: npm run admin -- account list --json\n";
+    expect((await admin(["account", "list"])).stderr).toContain(taken);
+    expect((await admin(["account", "list", "--json"])).stderr).not.toContain("npm took");
+  });
+
+  it("says that an account without a parent is a root account, and asks on a terminal", async () => {
+    const create = ["account", "create", "--name", "Nordwind"];
+    const lasting = "It cannot be moved below another account later, or deleted.";
+    expect((await admin(create)).stderr).toContain(`Nordwind is a root account. ${lasting}\n`);
+    const refused = await admin(create, { isTerminal: true, input: "n\n" });
+    expect(refused).toEqual(failure(1, `Create Nordwind as a root account? ${lasting} [y/N] Nothing was changed.\n`));
+    const { code, stdout } = await admin(create, { isTerminal: true, input: "y\n" });
+    const [id = ""] = /\w{26}/.exec(stdout) ?? [];
+    expect([code, (await adminJson(["account", "show", id])).parent]).toEqual([0, null]);
+    for (const option of [["--yes"], ["--parent", id]])
+      expect((await admin([...create, ...option], { isTerminal: true })).stderr).not.toContain("[y/N]");
+  });
+
+  it("says of a file's errors where they are, and what is allowed, without JSON", async () => {
+    const input = JSON.stringify({ acounts: {}, accounts: { a: { nam: "A" } }, orders: { o: { state: "NEW" } } });
+    const { stderr } = await admin(["apply", "-"], { input });
+    expect(stderr).not.toMatch(/[{}]/);
+    for (const line of [
+      "(the whole file): has unknown properties: acounts; allowed are $schema, dry_run, on_behalf_of, accounts, users,",
+      "/accounts/a: has unknown properties: nam; allowed are id, name, parent, features\n",
+      "/orders/o/state: must be one of CART, CHECKED_OUT\n",
+    ])
+      expect(stderr).toContain(line);
   });
 
   it("rotates a key, and accepts both keys for the overlap and then only the new one", async () => {
@@ -54,6 +90,21 @@ describe("the operators' CLI", () => {
     expect([await status(request, key.key), await status(request, next.key)]).toEqual([200, 200]);
     const last = await adminJson(["key", "rotate", next.id, "--overlap-hours", "0"]);
     expect([await status(request, next.key), await status(request, last.key)]).toEqual([401, 200]);
+  });
+
+  it("rotates a key once: a second successor would end with the first key, so it names the first successor", async () => {
+    const { account, key } = await customer();
+    const next = await adminJson(["key", "rotate", key.id]);
+    const replaced = `The API key ${key.id} is already replaced by ${next.id}: use that one. \`key revoke ${key.id}\` ends`;
+    expect(await admin(["key", "rotate", key.key])).toEqual(failure(1, replaced));
+    expect((await adminJson(["key", "list", "--account", account])).length).toBe(2);
+    expect(await adminJson(["key", "show", next.id])).toMatchObject({ expires_at: null, replaced_by: null });
+    expect(await adminJson(["key", "show", key.id])).toMatchObject({ replaced_by: next.id });
+    // Also if both were started at once.
+    const again = JSON.stringify({ keys: { old: { id: key.id, replaced_by: key.id } } });
+    expect(await admin(["apply", "-"], { input: again })).toEqual(
+      failure(1, "/keys/old/replaced_by: can't be changed"),
+    );
   });
 
   it("rotates a key that expires into one that expires then, and one that has expired not at all", async () => {
@@ -85,7 +136,7 @@ describe("the operators' CLI", () => {
       inserted_at: expect.any(String),
       expires_at: null,
     };
-    expect(listedKey).toEqual({ ...shown, revoked: false, sha256: sha256Of(key.key) });
+    expect(listedKey).toEqual({ ...shown, revoked: false, replaced_by: null, sha256: sha256Of(key.key) });
     for (const reference of [key.id, key.key]) expect(await adminJson(["key", "show", reference])).toEqual(listedKey);
   });
 
@@ -143,6 +194,48 @@ describe("the operators' CLI", () => {
     expect(proxies.table.calls.slice(from).filter(({ operation }) => operation === "Query")).toEqual([]);
   });
 
+  it("lists orders by account, page by page: the reads of a page share calls", async () => {
+    onTestFinished(() => void proxies.table.choose(() => undefined));
+    const names = Array.from({ length: 120 }, (_, index) => `o${index}`);
+    const document = {
+      accounts: { a: { name: "Many" } },
+      orders: Object.fromEntries(names.map((name) => [name, { account: "a" }])),
+      requests: Object.fromEntries(names.map((name) => [name, { order: name, type: "PORT_IN" }])),
+    };
+    const { accounts, orders } = await adminJson(["apply", "-"], JSON.stringify(document));
+    const reads: string[] = [];
+    proxies.table.choose(({ operation }) => {
+      if (/Get/.test(operation)) reads.push(operation);
+      return undefined;
+    });
+    const { stdout } = await admin(["order", "list", "--account", accounts.a.id]);
+    const ids = Object.values<{ id: string }>(orders).map(({ id }) => id);
+    expect(stdout.match(/^01\w{24}/gm)).toEqual(ids.toSorted());
+    expect(stdout.match(/^id /gm)).toHaveLength(1);
+    // Two pages: their orders and runs, their requests, and the name of the account.
+    expect(reads.length).toBeLessThanOrEqual(8);
+  });
+
+  it("finds with doctor a table and a bucket that refuse writes, and leaves nothing in others", async () => {
+    onTestFinished(() => Object.values(proxies).forEach((proxy) => void proxy.choose(() => undefined)));
+    const faultsOf = async (isReadOnly: boolean) => {
+      const calls: string[] = [];
+      for (const proxy of Object.values(proxies))
+        proxy.choose(({ operation }) => {
+          calls.push(operation);
+          return isReadOnly && /^Put/.test(operation) ? "refuse" : undefined;
+        });
+      const { checks } = JSON.parse((await admin(["doctor", "--json"])).stdout);
+      const faults = checks.flatMap(({ check, status }: Record<string, string>) => (status === "FAULT" ? [check] : []));
+      return { faults, writes: calls.filter((call) => /^(Put|Delete)/.test(call)).sort() };
+    };
+    // The tests' table has no stream.
+    const faults = ["table's stream", "table's writes", "bucket's writes"];
+    expect(await faultsOf(true)).toEqual({ faults, writes: ["PutItem", "PutObject"] });
+    const writes = ["DeleteItem", "DeleteObject", "PutItem", "PutObject"];
+    expect(await faultsOf(false)).toEqual({ faults: ["table's stream"], writes });
+  });
+
   it("has help with examples for every command, and suggests what to do about a wrong one", async () => {
     const help = await admin(["--help"]);
     expect(help.code).toBe(0);
@@ -178,6 +271,8 @@ describe("the operators' CLI", () => {
     [["help", "shw"], "There is no command shw. Did you mean account show or", "apply|schema|account"],
     [["sweep", "now", "please"], "Too many arguments: it takes 0 and got 2.", "sweep [--dry-run] [--all]"],
     [["sweep", "--dry-rum"], "There is no option --dry-rum. Did you mean --dry-run?", "sweep [--dry-run] [--all]"],
+    [["account", "create", "--nam", "x"], "There is no option --nam. Did you mean --name?", "account create --name"],
+    [["key", "show", "--wrong"], "There is no option --wrong.", "key show <id-or-key>"],
     [["key", "revoke", "1", "--on-behalf-of"], "--on-behalf-of needs a value: <text>.", "key revoke <id-or-key>"],
     [["key", "rotate", "1", "--overlap-hours", "soon"], '--overlap-hours cannot be "soon". It must be a', "key rotate"],
     [
@@ -202,7 +297,7 @@ describe("the operators' CLI", () => {
     );
     const url = "https://api.example.com/live/api/v1/switches?first=1";
     expect((await admin(["access", key.id, "get", url])).stdout).toBe(
-      `ok  a route matches the method and the path: switches/list\nok  the API key exists: ${key.id}\nok  the API key is not revoked: ${key.id}\nok  the API key has not expired\nok  the API key's user exists: ${user}\nNO  the API key's user is not disabled: ${user}: The access token is missing or invalid.\n\nThe endpoint responds with 401.\n`,
+      `ok  a route matches the method and the path: switches/list\nok  the API key exists: ${key.id}\nok  the API key is not revoked: ${key.id}\nok  the API key has not expired\nok  the API key's user exists: ${user}\nNO  the API key's user is not disabled: ${user}: The access token is missing or invalid.\n\nThe endpoint responds with 401. To change that: \`user enable ${user}\`.\n`,
     );
     const { events } = await adminJson(["history", "key", key.id]);
     expect(events[1]).toMatchObject({
@@ -242,7 +337,7 @@ describe("the operators' CLI", () => {
     for (const [args, expected, error] of [
       [["apply", "-"], 1, { code: "invalid_parameter", source: { in: "body", pointer: "/users/one/account" } }],
       [["order", "show", "nope"], 1, { detail: expect.stringMatching(/^There is no order nope/) }],
-      [["attachment", "list"], 2, { detail: "Missing: <request|order>." }],
+      [["attachment", "list"], 2, { detail: "Missing: <request-or-order-id>." }],
     ] as const) {
       const { code, stdout, stderr } = await admin([...args, "--json"], {
         input: '{"users":{"one":{"account":"nope"}}}',

@@ -6,6 +6,7 @@ import { newSwitch, patch } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { newContent, sendFile } from "../../support/fixtures/upload-content.ts";
 import { completePath, prepareUpload } from "../../support/fixtures/uploads.ts";
+import { failure } from "../../support/processes/failure.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call, type ReceivedResponse } from "../../support/requests/client.ts";
 import { invoke } from "../../support/requests/event.ts";
@@ -58,9 +59,46 @@ describe("find", () => {
       await call("DELETE", `${attachments}/${id}`, { key });
       expect(await find(id)).toEqual(found);
       expect((await admin(["find", reference])).code).toBe(1);
-      const { stdout } = await admin(["find", id]);
-      expect(stdout).toMatch(new RegExp(`\n${kind}_attachment +${id} +Acme +${acme} +${kind} ${parent.id} +yes\n$`));
+      const { id: keyId } = await adminJson(["key", "show", key]);
+      const deletion = String.raw`20\d\d-\S+Z by Acme: key ${keyId}, user ${t.user("ops")}`;
+      const history = `\`history ${kind} ${parent.id}\``;
+      const line = `\n${kind}_attachment +${id} +Acme +${acme} +${kind} ${parent.id} +${deletion}\n`;
+      expect((await admin(["find", id])).stdout).toMatch(new RegExp(`${line}\nWhat happened to it: ${history}\n$`));
+      for (const command of ["show", "download"])
+        expect(await admin(["attachment", command, parent.id, id])).toEqual(
+          failure(1, new RegExp(`\nThe attachment ${id} was deleted at ${deletion}: see ${history}\\.\n$`)),
+        );
     }
+  });
+
+  it("finds accounts by the beginning of their names, and attachments by a part of theirs within an account or an order", async () => {
+    const name = `Nordwind ${crypto.randomUUID()}`;
+    const { id: group } = await adminJson(["account", "create", "--name", name]);
+    const { id: south } = await adminJson(["account", "create", "--name", `${name} Süd`, "--parent", group]);
+    const places = [
+      { ...place("account", group, null, group), name },
+      { ...place("account", south, { type: "account", id: group }, south), name: `${name} Süd` },
+    ];
+    expect(await find(name.toUpperCase())).toEqual(places);
+    expect(await find(`${name} s`)).toEqual(places.slice(1));
+    expect((await admin(["find", name])).stdout).toMatch(new RegExp(`^account +${group} .* ${name} +- +no$`, "m"));
+    const file = `${crypto.randomUUID()}.pdf`;
+    const named = { "data[name]": "Vollmacht", "data[filename]": `Scan-${file}` };
+    const { id: own } = await upload(path, key, named);
+    const { id: ofTheOrder } = await upload(t.attachments("order", "acme"), key, named);
+    const both = [
+      { ...place("order_attachment", ofTheOrder, ofOrder), name: "Vollmacht" },
+      { ...place("request_attachment", own, ofRequest), name: "Vollmacht" },
+    ];
+    for (const scope of [
+      ["--account", acme],
+      ["--order", ofOrder.id],
+    ]) {
+      expect((await adminJson(["find", file.toUpperCase(), ...scope])).found).toEqual(both);
+      expect((await adminJson(["find", "vollm", ...scope])).found).toEqual(expect.arrayContaining(both));
+    }
+    expect(await admin(["find", file, "--account", south])).toEqual(failure(1, "Nothing was found."));
+    expect(await admin(["find", "vollmacht"])).toEqual(failure(1, "add --account <id> or --order <id>."));
   });
 
   it("finds an upload before its file is sent, and after it became an attachment", async () => {
@@ -99,8 +137,10 @@ describe("find", () => {
       const { code, stdout } = await admin(["find", text, "--json"]);
       expect([code, JSON.parse(stdout)], text).toEqual([1, { found: [] }]);
       const { code: failed, stderr } = await admin(["find", text]);
-      expect([failed, stderr], text).toEqual([1, expect.stringContaining("Nothing was found. `find` knows ids,")]);
+      expect([failed, stderr], text).toEqual([1, expect.stringContaining("Nothing was found. `find` searches ids,")]);
     }
+    const { stderr } = await admin(["find", requestId(listed)]);
+    expect(stderr).toContain("in the logs only: `npm start -- --verbose` prints");
   });
 });
 

@@ -55,6 +55,17 @@ const entry = join(import.meta.dirname, "../../../infra/admin/admin.ts");
 
 const widest = (output: string) => Math.max(...output.split("\n").map((line) => stringWidth(line)));
 
+/** What a command prints on a terminal of 70 columns. Undefined on other systems, whose `script` is another one. */
+const onTerminal = async (command: string, env: NodeJS.ProcessEnv) => {
+  const script = `stty cols 70; '${process.execPath}' '${entry}' ${command}`;
+  const options = { env: { ...process.env, TERM: "xterm-256color", ...env } };
+  const terminal = await promisify(execFile)("script", ["-qec", script, "/dev/null"], options).catch(
+    (error: Error) => error,
+  );
+  if (!(terminal instanceof Error)) return terminal.stdout.replaceAll("\r", "").replace(/^Target: .*$/m, "");
+  expect(process.platform, terminal.message).not.toBe("linux");
+};
+
 describe("a table", () => {
   const names = async () => {
     const { accounts, orders } = await apply({
@@ -95,12 +106,31 @@ describe("a table", () => {
 
   it("fits a real terminal", async () => {
     const { long } = await names();
-    const command = `stty cols 70; '${process.execPath}' '${entry}' account show ${long}`;
-    const terminal = await promisify(execFile)("script", ["-qec", command, "/dev/null"]).catch((error: Error) => error);
-    // Other systems have no `script`, or one with other options.
-    if (terminal instanceof Error) return expect(process.platform, terminal.message).not.toBe("linux");
-    expect(terminal.stdout).toContain(long);
-    expect(widest(terminal.stdout.replaceAll("\r", "").replace(/^Target: .*$/m, ""))).toBeLessThanOrEqual(70);
+    const output = await onTerminal(`account show ${long}`, {});
+    if (output === undefined) return;
+    expect(output).toContain(long);
+    expect(widest(output)).toBeLessThanOrEqual(70);
+  });
+
+  it("has at most 160 columns in a pipe", async () => {
+    const { long } = await names();
+    const command = `'${process.execPath}' '${entry}' account list --account ${long} | cat`;
+    const { output } = await runScript(command, { ...process.env, COLUMNS: "" });
+    expect(output).toContain(long);
+    expect(widest(output)).toBeLessThanOrEqual(160);
+  });
+
+  it("has colours for states on a terminal only, and not if NO_COLOR is set", async () => {
+    const { orders } = await apply({
+      accounts: { a: { name: "A" } },
+      orders: { o: { account: "a", state: "CHECKED_OUT" } },
+    });
+    const command = `order show ${orders.o?.id ?? ""}`;
+    expect((await admin(command.split(" "))).stdout).toMatch(/^state +CHECKED_OUT$/m);
+    const output = await onTerminal(command, { NO_COLOR: "", FORCE_COLOR: "" });
+    if (output === undefined) return;
+    expect(output).toContain("\u001b[32mCHECKED_OUT\u001b[39m");
+    expect(await onTerminal(command, { NO_COLOR: "1" })).toMatch(/^state +CHECKED_OUT$/m);
   });
 });
 

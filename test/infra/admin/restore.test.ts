@@ -170,11 +170,11 @@ describe("restoring the table", () => {
   it("refuses the copy of another table", async () => {
     const args = ["restore", "--to", to, "--as", `${env.tableName()}-other`];
     const service = { ...aws, TABLE_NAME: name() };
-    expect(await admin(args, { env: service })).toEqual(failure(1, "exists, and is no copy of"));
+    expect(await admin(args, { env: service })).toEqual(failure(1, "exists and is not a copy of"));
   });
 
   it.each([
-    ["another time", ["--to", "2026-11-20T12:00:00Z", "--as", "NAME"], 1, "exists, and is no copy of"],
+    ["another time", ["--to", "2026-11-20T12:00:00Z", "--as", "NAME"], 1, "exists and is not a copy of"],
     ["a table that does not exist", ["--as", "missing"], 1, "There is no table missing"],
     ["the table in service", ["--as", "SOURCE"], 2, "--as names the table that is in service."],
     ["no time", [], 2, "Specify --to <time>"],

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { DynamoDBClient, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, describe, expect, inject, it } from "vitest";
+import { afterAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { listen } from "../../../infra/local/listen.ts";
 import { startTable } from "../../../infra/local/table.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
@@ -106,28 +106,85 @@ type Finding = { check: string; status: string; remedy: string | null };
 const doctor = async (args: readonly string[], env: Record<string, string>) => {
   const { code, stdout } = await admin([...args, "doctor", "--json"], { env });
   const { checks }: { checks: Finding[] } = JSON.parse(stdout);
-  const { ok = [], FAULT = [], skipped = [] } = Object.groupBy(checks, ({ status }) => status);
+  const { ok = [], FAULT = [], notice = [], skipped = [] } = Object.groupBy(checks, ({ status }) => status);
   const names = (found: readonly Finding[]) => found.map(({ check }) => check);
-  const faults = Object.fromEntries(FAULT.map(({ check, remedy }) => [check, remedy]));
-  return { code, ok: names(ok), faults, skipped: names(skipped) };
+  const remedies = (found: readonly Finding[]) => Object.fromEntries(found.map(({ check, remedy }) => [check, remedy]));
+  return { code, ok: names(ok), faults: remedies(FAULT), notices: remedies(notice), skipped: names(skipped) };
 };
-const checksOfTarget = ["table", "table's TTL", "table's stream", "bucket", "workflow"];
+const checksOfTarget = [
+  "table",
+  "table's TTL",
+  "table's stream",
+  "table's writes",
+  "bucket",
+  "bucket's writes",
+  "workflow",
+];
 
 describe("doctor", () => {
   it("finds no fault in a working setup, but a table that has no stream", async () => {
     const TableName = `with-stream-${crypto.randomUUID()}`;
     await startTable(TableName);
     const ok = ["node", "target", "region", "credentials", ...checksOfTarget];
+    const notices = {};
     const remedy = expect.stringContaining("npm run restore");
     expect(await doctor([], { TABLE_NAME: TableName })).toEqual({
       code: 1,
       ok: ok.filter((check) => check !== "table's stream"),
       faults: { "table's stream": remedy },
+      notices,
       skipped: [],
     });
     const StreamSpecification = { StreamEnabled: true, StreamViewType: "NEW_IMAGE" } as const;
     await new DynamoDBClient().send(new UpdateTableCommand({ TableName, StreamSpecification }));
-    expect(await doctor([], { TABLE_NAME: TableName })).toEqual({ code: 0, ok, faults: {}, skipped: [] });
+    expect(await doctor([], { TABLE_NAME: TableName })).toEqual({ code: 0, ok, faults: {}, notices, skipped: [] });
+  });
+
+  it("says of a stack on its first day what it lacks, and of one that has all that it has it", async () => {
+    const api = createServer((_, outgoing) => outgoing.writeHead(401).end());
+    const { url: BaseUrl, close: closeApi } = await listen(api);
+    onTestFinished(closeApi);
+    const remedies = {
+      "deletion protection": "The stage of production has `retainData`",
+      "stack policy": "set-stack-policy",
+      "carrier's token": "put-secret-value",
+      alarms: "Confirm it with the link",
+    };
+    for (const isNew of [true, false]) {
+      const service = cloudFormation(
+        "Patchbay-here",
+        { ...outputs, BaseUrl, CarrierTokenArn: "a", AlarmTopicArn: "b" },
+        isNew,
+      );
+      const { url: endpoint, close: closeService } = await listen(service);
+      onTestFinished(closeService);
+      const env = Object.fromEntries(
+        ["CLOUDFORMATION", "SNS", "SECRETS_MANAGER"].map((name) => [`AWS_ENDPOINT_URL_${name}`, endpoint]),
+      );
+      const { ok, faults, notices } = await doctor(["--stack", "Patchbay-here"], { ...env, AWS_ENDPOINT_URL: "" });
+      expect(ok).toContain("API");
+      // The tests' table has neither protection, a stream nor backups.
+      const expected = isNew ? remedies : { "deletion protection": remedies["deletion protection"] };
+      expect(notices).toEqual(
+        Object.fromEntries(Object.entries(expected).map(([check, text]) => [check, expect.stringContaining(text)])),
+      );
+      expect(Object.keys(faults)).not.toContain("API");
+    }
+  });
+
+  it("finds an API that does not respond as its functions do, on an emulator, too", async () => {
+    const { url: BaseUrl, close: closeApi } = await listen(
+      createServer((_, outgoing) => outgoing.writeHead(502).end()),
+    );
+    onTestFinished(closeApi);
+    const { url: endpoint, close: closeService } = await listen(
+      cloudFormation("Patchbay-here", { ...outputs, BaseUrl }),
+    );
+    onTestFinished(closeService);
+    const env = { AWS_ENDPOINT_URL: endpoint, AWS_ENDPOINT_URL_S3: process.env.AWS_ENDPOINT_URL_S3 ?? "" };
+    const { stdout } = await admin(["--stack", "Patchbay-here", "doctor"], { env });
+    expect(stdout).toMatch(/FAULT {4}API: GET http:\S+ without an API key returns 502, not 401\n +Look at its alarms/);
+    expect(stdout).not.toContain("carrier's token");
   });
 
   it("names the last run and when it began or ended, and leaves out a start beside a running one", async () => {
@@ -164,6 +221,7 @@ describe("doctor", () => {
       code: 1,
       ok: ["node", "region"],
       faults: { target: expect.anything(), credentials: expect.stringContaining("aws sso login") },
+      notices: {},
       skipped: checksOfTarget,
     });
   });

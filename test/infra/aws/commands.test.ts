@@ -1,4 +1,5 @@
 import { existsSync, statSync } from "node:fs";
+import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { readArguments } from "../../../infra/aws/cdk.ts";
@@ -56,6 +57,18 @@ it("a command for an emulator prints help, and says how to start one where nothi
     ),
   );
 });
+
+it.runIf(exhaustive)(
+  "deploy:local records the endpoint before it deploys, so that the CLI finds no stack on AWS instead",
+  async () => {
+    const { url, close } = await listen(createServer((_, outgoing) => outgoing.writeHead(400).end()));
+    const env = { AWS_ENDPOINT_URL: url, PATCHBAY_STATE: newFolder() };
+    expect((await runNode(["infra/aws/run.ts", "deploy:local"], { env })).code).toBe(1);
+    await close();
+    expect(existsSync(join(env.PATCHBAY_STATE, "emulators/Patchbay-local.json"))).toBe(true);
+  },
+  120_000,
+);
 
 it("every npm script prints its own usage, and does nothing else", async () => {
   const scripts: [string, string][] = Object.entries(manifest.scripts);

@@ -115,7 +115,14 @@ describe("only these", () => {
     ],
     [
       "s3:PutObject",
-      ["FileAccessLogs/Policy", "MalwareScanRole", "…-attachments-create-role", "…-attachments-create-upload-role"],
+      [
+        "FileAccessLogs/Policy",
+        "MalwareScanRole",
+        // One object, which `doctor` stores.
+        "OperatorPolicy",
+        "…-attachments-create-role",
+        "…-attachments-create-upload-role",
+      ],
     ],
     [
       "s3:DeleteObject",

@@ -7,6 +7,7 @@ import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
+import { openData } from "../../../infra/local/data.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { startEvents } from "../../../infra/local/local-bus.ts";
 import { startTable } from "../../../infra/local/table.ts";
@@ -129,10 +130,11 @@ it("--events-to posts all events in order, also if its receiver hangs and the se
 });
 
 it("a position that cannot be saved is reported, and saved as soon as it can be", async () => {
+  openData(services.data).close();
   const file = join(services.data, "events.json");
-  mkdirSync(file, { recursive: true });
+  mkdirSync(file);
   const started = await services.start();
-  const isReported = () => started.output.stderr.includes("is not saved, and will be: Error: EISDIR");
+  const isReported = () => started.output.stderr.includes("cannot be saved, and is tried again: Error: EISDIR");
   await vi.waitUntil(async () => (await readEvents(started)).length === ofDemo.length && isReported(), patiently);
   // The last change has not been saved either.
   await sleep(500);

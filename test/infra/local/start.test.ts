@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -60,6 +60,38 @@ it("npm start says which variable names another folder if its addresses cannot b
   expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(refused)]);
 });
 
+it("npm start names the S3 of AWS_ENDPOINT_URL_S3 that does not respond, and why", async () => {
+  const { ready, output } = services.spawnService([], { AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9" });
+  const reason =
+    /^There is no working S3 at http:..127\.0\.0\.1:9 \(connect ECONNREFUSED .+\): start it, or correct AWS_/;
+  expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(reason)]);
+});
+
+it("npm start -- --max-wait sets the longest wait of a checkout for the carrier, which is 2 seconds without it", async () => {
+  const { ready, output } = services.spawnService(["--max-wait", "901"]);
+  expect([await ready, output.stderr]).toEqual([
+    false,
+    "--max-wait must be a whole number of seconds from 1 to 900, not 901.\n",
+  ]);
+  const firstWait = async (args: readonly string[]) => {
+    const service = await services.start(args);
+    const { CARRIER_URL } = service.environment;
+    const fault = { method: "PUT", path: "attachments", times: 1_000, action: "status", status: 503 };
+    await fetch(`${CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
+    await service.call("POST", service.attachments, form());
+    await service.admin("order", "checkout", service.demo.ORDER ?? "");
+    const wait = await vi.waitUntil(async () => {
+      const { stdout } = await service.admin("order", "show", service.demo.ORDER ?? "", "--json");
+      const { next_try_at: next } = JSON.parse(stdout).checkout;
+      return next && Date.parse(next) - Date.now();
+    }, patiently);
+    await service.stop();
+    return wait;
+  };
+  expect(await firstWait([])).toBeLessThan(2_000);
+  expect(await firstWait(["--max-wait", "900"])).toBeGreaterThan(2_000);
+});
+
 describe("the folder of npm start -- --data", () => {
   it("is locked while it is open, and not by the process id of an earlier run, even that of a running process", () => {
     const { close } = openData(services.data);
@@ -92,6 +124,46 @@ describe("the folder of npm start -- --data", () => {
       await gone(pids);
     },
   );
+
+  it.each([
+    ["another format", '{"format": 7}', "format 7"],
+    ["no format", undefined, "no format"],
+    ["a damaged format", "{", "no format"],
+  ])("is refused with data in %s, and says what to do", (_, content, found) => {
+    openData(services.data).close();
+    const file = join(services.data, "format.json");
+    if (content === undefined) rmSync(file);
+    else writeFileSync(file, content);
+    mkdirSync(join(services.data, "files"));
+    const before = readdirSync(services.data);
+    expect(() => openData(services.data)).toThrow(
+      `The data in ${services.data} have ${found}, and this version reads format 1. Nothing was changed: start the version of Patchbay that stored them, or choose another folder with --data.`,
+    );
+    expect(readdirSync(services.data)).toEqual(before);
+    writeFileSync(file, '{"format": 1}');
+    openData(services.data).close();
+  });
+
+  it("gets the format if it has other files only, and keeps it", () => {
+    mkdirSync(services.data);
+    writeFileSync(join(services.data, ".DS_Store"), "");
+    openData(services.data).close();
+    mkdirSync(join(services.data, "files"));
+    openData(services.data).close();
+  });
+
+  it.runIf(process.platform === "linux").each([
+    ["its disk is full", "/dev/full", "free space on its disk, and start again"],
+    ["it cannot be written to", "/proc/version", "let this user write to it, and start again"],
+  ])("keeps its data, and says what to do, if %s", (_, target, advice) => {
+    openData(services.data).close();
+    writeFileSync(join(services.data, "table.db"), "");
+    rmSync(join(services.data, "pid"));
+    symlinkSync(target, join(services.data, "pid"));
+    expect(() => openData(services.data)).toThrow(`: ${advice}.`);
+    rmSync(join(services.data, "pid"));
+    openData(services.data).close();
+  });
 
   it("must be one that can be created and written to", async () => {
     const file = join(services.data, "file");

@@ -54,7 +54,7 @@ describe("the forwarding of a request's attachment", () => {
     const none = { state: "none", requests: [{ id: order.requests[0], state: "none", at: null, reason: null }] };
     expect(await forwardingOf(order, order.paths.request(0), await order.attach(0))).toMatchObject(document(none));
     const ofOrder = await forwardingOf(order, order.paths.order, await order.attach("order"));
-    expect(ofOrder).toMatchObject(document({ state: "none", requests: [] }));
+    expect(ofOrder).toMatchObject(document({ state: "none", requests: [], requests_total: 0 }));
   });
 
   it("is refused if the carrier refuses it, with the carrier's reason for the customer and nothing else of its message", async () => {
@@ -66,7 +66,7 @@ describe("the forwarding of a request's attachment", () => {
       expect((await checkOut(order.id)).status).toBe("FAILED");
       const document = await forwardingOf(order, order.paths.request(0), attachment);
       const requests = [{ id: order.requests[0], state: "refused", at, reason: reason ?? null }];
-      expect(Object(document).associations.forwarding.data).toEqual({ state: "refused", requests });
+      expect(Object(document).associations.forwarding.data).toEqual({ state: "refused", requests, requests_total: 1 });
     }
   });
 });
@@ -77,7 +77,11 @@ it("the forwarding of an order's attachment lists each forwarded request, and is
   const attachment = await order.attach("order");
   const state = (id: string, name: string, time: unknown = null) => ({ id, state: name, at: time, reason: null });
   const show = () => forwardingOf(order, order.paths.order, attachment);
-  const inOrder = (...all: readonly ReturnType<typeof state>[]) => all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const inOrder = (...all: readonly ReturnType<typeof state>[]) => {
+    const byId = all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    // The least advanced first.
+    return byId.toSorted((a, b) => Number(a.state === "forwarded") - Number(b.state === "forwarded"));
+  };
   expect(await show()).toMatchObject(
     document({ state: "pending", requests: inOrder(state(first, "pending"), state(last, "pending")) }),
   );
@@ -97,9 +101,24 @@ it("the forwarding of an order's attachment lists each forwarded request, and is
         state(one, "forwarded", receivedAt),
         state(other, least, least === "pending" ? null : receivedAt),
       );
-      expect(await show(), `${least} ${other}`).toMatchObject(document({ state: least, requests }));
+      expect(await show(), `${least} ${other}`).toMatchObject(document({ state: least, requests, requests_total: 2 }));
     }
   }
+});
+
+it("the forwarding of an order's attachment lists at most 100 requests, the least advanced first, and counts all", async () => {
+  const order = await newOrder(...Array.from({ length: 103 }, () => addMessagingNumbers));
+  const attachment = await order.attach("order");
+  const sent = { name: "LOA", notes: null, file_hint: "DEFAULT", filename: "loa.pdf" };
+  const receipt = { attachment, at: "2026-01-02T03:04:05.678Z", sent };
+  const [refused = "", ...others] = order.requests.toReversed();
+  for (const [id, state] of [[refused, "refused"], ...others.slice(0, 5).map((id) => [id, "forwarded"])] as const)
+    await transact({ receipt: { put: { ...keys.receipt(id ?? "", attachment), ...receipt, state } } });
+  const shown = Object(await forwardingOf(order, order.paths.order, attachment)).associations.forwarding.data;
+  const states = shown.requests.map((one: { state: string }) => one.state);
+  const expected = [...Array(97).fill("pending"), "refused", "forwarded", "forwarded"];
+  expect([shown.state, shown.requests_total, states]).toEqual(["pending", 103, expected]);
+  expect(shown.requests[97].id).toBe(refused);
 });
 
 it("the ETag of a document with its forwarding changes with the state, and is accepted in If-Match", async () => {

@@ -9,7 +9,11 @@ let isRunning = false;
  * Makes a command read `input` and write into `output` instead of this process's streams, with `env` in its environment;
  * returns a function that restores everything.
  */
-const redirect = (input: string, env: Readonly<Record<string, string>>, output: { stdout: string; stderr: string }) => {
+const redirect = (
+  input: Readable,
+  env: Readonly<Record<string, string>>,
+  output: { stdout: string; stderr: string },
+) => {
   const { exitCode } = process;
   const environment = { ...process.env };
   const stdin = Object.getOwnPropertyDescriptor(process, "stdin") ?? {};
@@ -20,8 +24,9 @@ const redirect = (input: string, env: Readonly<Record<string, string>>, output: 
     return true;
   };
   process.exitCode = undefined;
-  Object.assign(process.env, env);
-  Object.defineProperty(process, "stdin", { value: Readable.from([input]), configurable: true });
+  // As on a wide terminal, unless a test chooses a width.
+  Object.assign(process.env, { COLUMNS: "1000", ...environment, ...env });
+  Object.defineProperty(process, "stdin", { value: input, configurable: true });
   process.stdout.write = writeTo("stdout");
   process.stderr.write = writeTo("stderr");
   console.log = (...values: unknown[]) => writeTo("stdout")(`${format(...values)}\n`);
@@ -39,18 +44,22 @@ const redirect = (input: string, env: Readonly<Record<string, string>>, output: 
   };
 };
 
+type Options = {
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Whether the input comes from a terminal: then commands ask. */
+  readonly isTerminal?: boolean;
+};
+
 /**
  * Runs a command of the operators' CLI in this process, ten times as fast as in a separate one. Runs one command at a time,
  * with the tests' DynamoDB client. `processes/admin-cli.ts` runs commands as users do.
  */
-export const admin = async (
-  args: readonly string[],
-  { input = "", env = {} }: { input?: string; env?: Readonly<Record<string, string>> } = {},
-) => {
+export const admin = async (args: readonly string[], { input = "", env = {}, isTerminal = false }: Options = {}) => {
   if (isRunning) throw new Error("A command is running in this process: run one of the two in a process of its own.");
   isRunning = true;
   const output = { stdout: "", stderr: "" };
-  const restore = redirect(input, env, output);
+  const restore = redirect(Object.assign(Readable.from([input]), { isTTY: isTerminal }), env, output);
   let code = 0;
   try {
     await runCommand(args);

@@ -1,21 +1,38 @@
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 
-const described = (name: string, outputs: Readonly<Record<string, string>>) => {
+const described = (name: string, outputs: Readonly<Record<string, string>>, isNew: boolean) => {
   const members = Object.entries(outputs)
     .map(([key, value]) => `<member><OutputKey>${key}</OutputKey><OutputValue>${value}</OutputValue></member>`)
     .join("");
-  return `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>${name}</StackName><StackId>arn:aws:cloudformation:us-east-1:000000000000:stack/${name}/1</StackId><StackStatus>CREATE_COMPLETE</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime><Outputs>${members}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`;
+  return `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>${name}</StackName><StackId>arn:aws:cloudformation:us-east-1:000000000000:stack/${name}/1</StackId><StackStatus>CREATE_COMPLETE</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime><EnableTerminationProtection>${!isNew}</EnableTerminationProtection><Outputs>${members}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`;
 };
+
+const stackPolicy = (isNew: boolean) =>
+  `<GetStackPolicyResponse><GetStackPolicyResult>${isNew ? "" : "<StackPolicyBody>{}</StackPolicyBody>"}</GetStackPolicyResult></GetStackPolicyResponse>`;
+
+const subscriptions = (isNew: boolean) => {
+  const arn = isNew ? "PendingConfirmation" : "arn:aws:sns:us-east-1:000000000000:alarms:1";
+  const member = `<member><SubscriptionArn>${arn}</SubscriptionArn><Endpoint>ops@acme.example</Endpoint></member>`;
+  return `<ListSubscriptionsByTopicResponse><ListSubscriptionsByTopicResult><Subscriptions>${member}</Subscriptions></ListSubscriptionsByTopicResult></ListSubscriptionsByTopicResponse>`;
+};
+
+const secret = (isNew: boolean) => ({
+  VersionIdsToStages: { one: ["AWSCURRENT"], ...(!isNew && { two: ["AWSPREVIOUS"] }) },
+});
 
 const noStack =
   "<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id X does not exist</Message></Error></ErrorResponse>";
 
-/** A stand-in for CloudFormation that has one stack with these outputs. Knows DescribeStacks. */
-export const cloudFormation = (stackName: string, outputs: Readonly<Record<string, string>> = {}) =>
+/** A simulated CloudFormation that has one stack with these outputs, its topic and its secret: on its first day, or later. */
+export const cloudFormation = (stackName: string, outputs: Readonly<Record<string, string>> = {}, isNew = true) =>
   createServer(async (request, response) => {
-    const exists = new URLSearchParams(await text(request)).get("StackName") === stackName;
-    response
-      .writeHead(exists ? 200 : 400, { "content-type": "text/xml" })
-      .end(exists ? described(stackName, outputs) : noStack);
+    const body = await text(request);
+    if (request.headers["x-amz-target"] === "secretsmanager.DescribeSecret")
+      return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(secret(isNew)));
+    const sent = new URLSearchParams(body);
+    const send = (status: number, xml: string) => response.writeHead(status, { "content-type": "text/xml" }).end(xml);
+    if (sent.get("Action") === "ListSubscriptionsByTopic") return send(200, subscriptions(isNew));
+    if (sent.get("StackName") !== stackName) return send(400, noStack);
+    send(200, sent.get("Action") === "GetStackPolicy" ? stackPolicy(isNew) : described(stackName, outputs, isNew));
   });

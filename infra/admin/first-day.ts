@@ -1,0 +1,94 @@
+import { CloudFormation } from "@aws-sdk/client-cloudformation";
+import { DynamoDB } from "@aws-sdk/client-dynamodb";
+import { SecretsManager } from "@aws-sdk/client-secrets-manager";
+import { SNS } from "@aws-sdk/client-sns";
+import { clientSettings } from "../../shared/deadline.ts";
+import { env } from "../../shared/env.ts";
+import type { DeployedStack } from "./target.ts";
+
+/** What `doctor` checks of a deployed stack: mostly what "The first day" in infra/README.md asks for. */
+
+/** Not a fault, but something that production should not be without. */
+export type Notice = { readonly notice: string; readonly remedy: string };
+
+const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
+
+const readme = 'see "The first day" in infra/README.md';
+
+/** A request without a key is refused by the functions only, which read nothing. */
+const checkBaseUrl = async ({ outputs: { BaseUrl = "" } }: DeployedStack): Promise<string> => {
+  const url = `${BaseUrl}/api/v1/switches`;
+  const { status } = await fetch(url, { signal: AbortSignal.timeout(10_000) });
+  if (status !== 401) throw new Error(`GET ${url} without an API key returns ${status}, not 401`);
+  return `${BaseUrl} responds`;
+};
+
+const checkProtection = async ({ isProtected }: DeployedStack): Promise<string | Notice> => {
+  const { Table } = await new DynamoDB(clientConfig).describeTable({ TableName: env.tableName() });
+  const unprotected = [
+    ...(isProtected ? [] : ["the stack"]),
+    ...(Table?.DeletionProtectionEnabled ? [] : ["the table"]),
+  ];
+  if (unprotected.length === 0) return "of the stack and of the table";
+  return {
+    notice: `${unprotected.join(" and ")} can be deleted`,
+    remedy: "The stage of production has `retainData`, which protects both.",
+  };
+};
+
+const checkBackups = async (): Promise<string | Notice> => {
+  const TableName = env.tableName();
+  const { ContinuousBackupsDescription } = await new DynamoDB(clientConfig).describeContinuousBackups({ TableName });
+  const { PointInTimeRecoveryStatus: status } = ContinuousBackupsDescription?.PointInTimeRecoveryDescription ?? {};
+  if (status === "ENABLED") return "point-in-time recovery is on";
+  return { notice: "point-in-time recovery is off", remedy: "Deploy the stack again, which turns it on." };
+};
+
+const checkStackPolicy = async ({ name: StackName }: DeployedStack): Promise<string | Notice> => {
+  const { StackPolicyBody } = await new CloudFormation(clientConfig).getStackPolicy({ StackName });
+  if (StackPolicyBody) return "a deployment cannot delete or replace what it protects";
+  return {
+    notice: "there is none: a deployment can delete or replace what holds data",
+    remedy: `Set it with \`aws cloudformation set-stack-policy\`: ${readme}.`,
+  };
+};
+
+/** The generated secret has one version; one that was stored since has another. */
+const checkCarrierToken = async ({ outputs: { CarrierTokenArn } }: DeployedStack): Promise<string | Notice> => {
+  const { VersionIdsToStages = {} } = await new SecretsManager(clientConfig).describeSecret({
+    SecretId: CarrierTokenArn,
+  });
+  if (Object.keys(VersionIdsToStages).length > 1) return "it was stored after the deployment";
+  return {
+    notice: "it is still the random one of the deployment",
+    remedy: `Store the carrier's token with \`aws secretsmanager put-secret-value\`: ${readme}.`,
+  };
+};
+
+const checkAlarms = async ({ outputs: { AlarmTopicArn } }: DeployedStack): Promise<string | Notice> => {
+  const { Subscriptions = [] } = await new SNS(clientConfig).listSubscriptionsByTopic({ TopicArn: AlarmTopicArn });
+  const [confirmed] = Subscriptions.filter(({ SubscriptionArn }) => SubscriptionArn?.startsWith("arn:"));
+  if (confirmed) return `they notify ${confirmed.Endpoint}`;
+  const [pending] = Subscriptions;
+  if (!pending)
+    return { notice: "no one is notified of alarms", remedy: "Set `alarmEmail` in the stage's file, and deploy it." };
+  return {
+    notice: `the subscription of ${pending.Endpoint} is pending: no one is notified of alarms`,
+    remedy: "Confirm it with the link in the email that AWS has sent.",
+  };
+};
+
+/** Emulators have the API, and little of the rest. */
+export const checksOfStack = (stack: DeployedStack) =>
+  [
+    ["API", () => checkBaseUrl(stack), "Look at its alarms and logs: see infra/runbook.md."],
+    ...(stack.endpoint === undefined
+      ? ([
+          ["deletion protection", () => checkProtection(stack)],
+          ["backups", checkBackups],
+          ["stack policy", () => checkStackPolicy(stack)],
+          ["carrier's token", () => checkCarrierToken(stack)],
+          ["alarms", () => checkAlarms(stack)],
+        ] as const)
+      : []),
+  ] as const;
