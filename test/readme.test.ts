@@ -60,7 +60,7 @@ describe("the READMEs", () => {
     for (const line of [
       /^POST {5}201 +\d+ ms {2}\/api\/v1\/requests\/\w{26}\/attachments {2}acme$/m,
       /^event {8}request_attachment\.created {2}\w{26} {2}by api_key \w{26} {2}\w{26}$/m,
-      /^step +\d+ ms {2}checkout\/seal {2}\w{26} {2}\w+$/m,
+      /^step +\d+ ms {2}checkout\/submit {2}\w{26} {2}\w+$/m,
       /^carrier {2}201 {11}PUT \/carts\/\w{26}\/requests\/\w{26}\/attachments\/\w{26}$/m,
     ])
       expect(stdout).toMatch(line);

@@ -83,7 +83,7 @@ export const addKeyCommands = (key: Command): void => {
     .option("-y, --yes", "don't ask for confirmation")
     .action(async (reference: string, { yes }: { yes?: boolean }) => {
       const { id, account } = await keyByReference(reference);
-      if (!yes) await confirmRevocation(`Revoke the API key ${id} of account ${account}?`);
+      if (!yes) await confirm(`Revoke the API key ${id} of account ${account}?`);
       await change("keys", id, { revoked: true });
       printRecord({ id, account, revoked: true });
     });

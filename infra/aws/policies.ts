@@ -12,7 +12,7 @@ import { allow, allowKey, allowListing, evidenceGrants, statementsFor } from "./
 type Used = {
   readonly machine: StateMachine;
   readonly secret: { readonly secretArn: string };
-  readonly topic: { readonly topicArn: string };
+  readonly topic: { readonly topicArn: string } | undefined;
   readonly apply: IFunction;
   readonly applyOrders: IFunction;
 };
@@ -59,7 +59,7 @@ export const createPolicies = (
       allow(["s3:PutObject"], storage.bucket.arnForObjects(doctorFile)),
       allowKey(["kms:GenerateDataKey"], storage.key, "s3"),
       allow(["secretsmanager:DescribeSecret"], secret.secretArn),
-      allow(["sns:ListSubscriptionsByTopic"], topic.topicArn),
+      ...(topic ? [allow(["sns:ListSubscriptionsByTopic"], topic.topicArn)] : []),
       allow(["dynamodb:Query"], `${storage.table.tableArn}/index/${lookupIndex}`),
       allowListing(storage),
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),

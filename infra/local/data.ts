@@ -35,7 +35,7 @@ const names = { table: "table.db", files: "files", carts: "carts", events: "even
 /** A new folder gets the current format. Data in any other one would be taken for lost. */
 const requireFormat = (folder: string): void => {
   const file = join(folder, "format.json");
-  const found = readJson(z.object({ format: z.number() }), file)?.format;
+  const found = readJsonFile(z.object({ format: z.number() }), file)?.format;
   if (found === dataFormat) return;
   if (Object.values(names).every((name) => !existsSync(join(folder, name)))) {
     writeJson(file, { format: dataFormat });

@@ -54,7 +54,7 @@ export const start = async (chosen: StartOptions): Promise<void> => {
     setLogOutput(lines.log);
   }
   // On AWS, the wait before a retry grows to minutes. That is too long at a terminal.
-  process.env.CARRIER_LONGEST_WAIT_SECONDS = maxWait ?? process.env.CARRIER_LONGEST_WAIT_SECONDS ?? "2";
+  process.env.CARRIER_MAX_WAIT_SECONDS = maxWait ?? process.env.CARRIER_MAX_WAIT_SECONDS ?? "2";
   const data = folder === undefined ? undefined : openData(folder);
   process.once("exit", () => data?.close());
   let prefill: Prefill | undefined;

@@ -26,14 +26,11 @@ const bundleOthers = (outdir: string) =>
 const runChild = promisify(execFile);
 const child = join(import.meta.dirname, "cold-child.ts");
 
-/** The input of a step: an order without requests, so that the step reads and writes, and does not call the carrier twice. */
-const stateOf = (order: string, name: string) => {
-  const run = { order_id: order, run: "bench" };
-  const page = { ...run, after: null, through: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", passes_left: 9, consecutive_waits: 0 };
-  if (name === "checkout/forward" || name === "checkout/seal") return page;
-  if (name === "checkout/seal-order") return { ...run, version: 0, passes_left: 9, results: [] };
-  return run;
-};
+/** The input of a step, for an order without requests: the step reads and writes, and does not call the carrier twice. */
+const stateOf = (order_id: string) => ({
+  run: "bench",
+  state: { order_id, passes_left: 9, consecutive_waits: 0, version: 0 },
+});
 
 const needsFiles = (name: string) =>
   [...routes, ...steps].some((row) => row.name === name && row.grants.files.length > 0);
@@ -58,7 +55,7 @@ export const cold = async (repetitions: number): Promise<Section> => {
     return { file: join(folder, others.includes(name) ? "others" : "ours", file, "index.mjs"), handler };
   };
   const eventsOf = async (name: string) => {
-    if (name.startsWith("checkout/")) return { refused: {}, whole: stateOf(service.place.order, name) };
+    if (name.startsWith("checkout/")) return { refused: {}, whole: stateOf(service.place.order) };
     const whole = await service.eventOf(await (prepare[name] ?? prepare["switches/show"] ?? Promise.reject)());
     return { refused: { ...whole, headers: {}, multiValueHeaders: {} }, whole };
   };

@@ -30,7 +30,7 @@ it(`a checkout of ${month.files} files passes as many states, and takes as many 
   const count = async () => {
     calls = [...table.calls];
   };
-  const { status, called, entered } = await checkOut(order.id, { after: { "checkout/finish": [count] } });
+  const { status, called, entered } = await checkOut(order.id, { after: { "checkout/submit": [count] } });
   const units = (writing: boolean) =>
     calls
       .filter(({ operation }) => /^(Put|Update|Delete|TransactWrite)/.test(operation) === writing)

@@ -13,8 +13,8 @@ import { readSettings, Stage, settingDescriptions } from "../../infra/aws/settin
 import { patchbay } from "../../infra/aws/stack.ts";
 import production from "../../infra/aws/stages/production.json" with { type: "json" };
 import { entryPointOf } from "../../infra/entry-points.ts";
-import { type Meaning, meanings } from "../../shared/checkout/carrier-responses.ts";
 import { endBytes } from "../../shared/attachments/files.ts";
+import { type Meaning, meanings } from "../../shared/checkout/carrier-responses.ts";
 import { env, variables } from "../../shared/env.ts";
 import { limits } from "../../shared/limits.ts";
 import { scaleHead, scaleRows } from "../cost/scale.ts";
@@ -127,7 +127,8 @@ const limitRows = {
 const settled: Readonly<Record<Meaning["settles"], string>> = {
   done: "done",
   refused: "refused, once no attempt may still act",
-  conflict: "once no attempt may still act: to a POST without a `reason`, that the cart is checked out; else, that it may be",
+  conflict:
+    "once no attempt may still act: to a POST without a `reason`, that the cart is checked out; else, that it may be",
   denied: "once no attempt may still act: refused if none may have acted; else nothing, and the run fails",
   nothing: "nothing: repeated later",
 };

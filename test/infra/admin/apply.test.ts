@@ -9,7 +9,7 @@ import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { entrySchemas } from "../../../shared/tenants/file.ts";
+import { entrySchemas } from "../../../shared/tenants/apply-schema.ts";
 import { apply } from "../../support/fixtures/apply.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";

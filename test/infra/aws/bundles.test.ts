@@ -67,7 +67,7 @@ describe("a function's bundle", () => {
   });
 
   it("reports errors with positions in the sources", async () => {
-    const bundle = pathToFileURL(join(folder, "checkout/lock/index.mjs")).href;
+    const bundle = pathToFileURL(join(folder, "checkout/begin/index.mjs")).href;
     const script = `const { handler } = await import("${bundle}"); await handler({}).catch(() => undefined);`;
     const { stdout } = await runNode(["--input-type=module", "--eval", script], { env: { LOG_LEVEL: "ERROR" } });
     const { error } = JSON.parse(stdout);

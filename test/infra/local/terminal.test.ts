@@ -54,7 +54,7 @@ const event = {
   at: "2026-01-01T00:00:00.000Z",
   changed: null,
 } as const;
-const step = { step: "checkout/seal", ms: 12, order_id: "O", next: "again" };
+const step = { step: "checkout/submit", ms: 12, order_id: "O", next: "again" };
 
 describe("the terminal of npm start", () => {
   it("has no control characters of a path, and a dash without a key", () => {

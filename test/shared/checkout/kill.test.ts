@@ -118,7 +118,7 @@ describe("a checkout whose process was killed", () => {
   it.each(moments)("%s is completed by the next run, with each file at the carrier exactly once", async (moment) => {
     const { order, expected, deleted } = orders.get(moment) ?? (await orderToKill(moment));
     const before = await stateOf(order.id);
-    expect(before.state).toBe(moment === "after checkout/finish" ? "CHECKED_OUT" : "CART");
+    expect(before.state).toBe(moment === "after checkout/submit" ? "CHECKED_OUT" : "CART");
 
     const run = await startCheckout(order.id);
     expect(await waitForCheckout(order.id, run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
