@@ -5,7 +5,8 @@ import { explain } from "./command-errors.ts";
 import { findAccount, findOrder, ordersInCheckout } from "./find.ts";
 import { printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
+import { nextWait, type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
+import { continuation } from "./show-order.ts";
 import { type CheckoutEnd, readActualRun, startCheckout, waitForCheckout } from "./start-checkout.ts";
 
 export const checkOut = async (given: string, { wait }: { wait?: boolean }): Promise<void> => {
@@ -14,6 +15,8 @@ export const checkOut = async (given: string, { wait }: { wait?: boolean }): Pro
     const run = (await readRun(id))?.run ?? null;
     return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." });
   }
+  const seconds = nextWait(await readActualRun(id));
+  if (seconds !== null) console.error(`The last run has crashed. This checkout ${continuation(seconds)}.`);
   const run = await startCheckout(id);
   if (!wait) return printRecord({ run, status: "RUNNING" });
   const end = await waitFor(id, run);

@@ -23,10 +23,12 @@ export const createCheckout = (scope: Construct, deployment: Deployment) => {
   });
   const machine = stateMachine(scope, deployment, functions);
   const release = releaseFunction(scope, deployment, machine);
-  acknowledge(Stack.of(scope), {
-    [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalId(machine)}.Name>:*]`]:
-      "The name of an execution contains the order's id and the number of the run. The state machine is the narrowest pattern that matches all of them.",
-  });
+  const names = [`<${logicalId(machine)}.Name>`, machineName(deployment.settings)];
+  const wildcards = names.map((name) => [
+    `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:${name}:*]`,
+    "The name of an execution contains the order's id and the number of the run. The state machine is the narrowest pattern that matches all of them.",
+  ]);
+  acknowledge(Stack.of(scope), Object.fromEntries(wildcards));
   return { machine, secret, failure, release };
 };
 
@@ -85,7 +87,7 @@ const functionArn = (reference: string) =>
 
 /**
  * The workflow calls aliases, so an execution that is running when a version is deployed continues with that version's steps.
- * test/shared/checkout/states.json is the promise that any version reads what any other wrote.
+ * test/shared/checkout/states-of-1.0.json is the promise that any version reads what any other wrote.
  */
 const stateMachine = (scope: Construct, { settings }: Deployment, arns: readonly (readonly [string, string])[]) => {
   const role = new Role(scope, "CheckoutRole", {
@@ -132,7 +134,11 @@ const logGroupName = ({ stackName, stackId }: Stack) =>
 
 export const executionsOf = ({ stateMachineName }: StateMachine) => arnOf("states", `execution:${stateMachineName}:*`);
 
-/** Releases the lock of an execution that was stopped, timed out, or whose failure path failed: EventBridge gets an event of each end. */
+/**
+ * Releases the lock of an execution that was stopped, timed out, or whose failure path failed. EventBridge delivers the events of ends by
+ * best effort: where one is lost, the next run looks the execution up.
+ * https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
+ */
 const releaseFunction = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
   const deadLetterQueue = deployment.deadLetters;
   const handler = createFunction(scope, deployment, {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { env } from "../env.ts";
+import { type HttpResponse, sendRequest } from "../http-request.ts";
 import type { StreamedBody } from "./carrier-form.ts";
 import { type AdapterCall, invokeAdapter, NotInvoked } from "./carrier-function.ts";
 import { meaningOf, meanings } from "./carrier-responses.ts";
 import { carrierToken, renewedCarrierToken } from "./carrier-token.ts";
-import { type HttpResponse, sendRequest } from "./http-request.ts";
 import { callTimeoutMs, checkoutLimits, maxCallMs } from "./limits.ts";
 
 type CarrierCall = {
@@ -192,20 +192,13 @@ export const retryAfterSeconds = (retryAfter: string | undefined, now: Date): nu
   return Math.min(maxRetryAfterSeconds, Math.max(0, seconds || 0));
 };
 
-const errorCodes = (error: unknown): string[] => {
-  if (!(error instanceof Error)) return [];
-  const own = "code" in error && typeof error.code === "string" ? [error.code] : [];
-  const inner = error instanceof AggregateError ? error.errors.flatMap(errorCodes) : [];
-  return [...own, ...inner, ...errorCodes(error.cause)];
-};
-
-const noConnection = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"];
+const codeOf = (error: unknown): unknown => Object(error).code;
 
 /** There was no connection, so the carrier cannot have processed the call. */
-const wasNotSent = (error: unknown) => errorCodes(error).some((code) => noConnection.includes(code));
+const wasNotSent = (error: unknown) => ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"].includes(String(codeOf(error)));
 
 const describeError = (error: unknown, timeout: AbortSignal) => {
   if (timeout.aborted) return "it did not respond in time";
   if (!(error instanceof Error)) throw error;
-  return `the connection broke (${errorCodes(error)[0] ?? error.name})`;
+  return `the connection broke (${codeOf(error) ?? error.name})`;
 };

@@ -1,8 +1,8 @@
 import { SignatureV4 } from "@smithy/signature-v4";
 import * as z from "zod/mini";
 import { env } from "../env.ts";
+import { type HttpResponse, sendRequest } from "../http-request.ts";
 import { dynamodb } from "../table/client.ts";
-import { type HttpResponse, sendRequest } from "./http-request.ts";
 
 /** A call to the carrier, as an adapter function gets it. README.md describes it. */
 export type AdapterCall = {

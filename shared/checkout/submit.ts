@@ -4,14 +4,7 @@ import { transact } from "../table/write.ts";
 import { askUpstream, checkOutUpstream } from "./carrier.ts";
 import { type CarrierResponse, describeFailure, describeRefusal } from "./carrier-client.ts";
 import { nothingToRetry, readRun, recordEnd, secondsUntil, updateRun } from "./checkout-run.ts";
-import {
-  type CheckoutRun,
-  type FailureKind,
-  type RunRef,
-  Sealed,
-  type State,
-  type StepResult,
-} from "./checkout-schema.ts";
+import { type CheckoutRun, type RunRef, Sealed, type State, type StepResult } from "./checkout-schema.ts";
 import { checkoutLimits, graceMs, lateMs, maxCallMs, pauseSeconds } from "./limits.ts";
 import { lateChanges } from "./plan.ts";
 
@@ -34,11 +27,13 @@ export const submitOrder = async ({ run, ...state }: State & RunRef): Promise<St
 
 /** Forwards again, if the run may: the order has changed, or the carrier has not checked it out. */
 const forwardAgain = async ({ ref, state }: Submission): Promise<StepResult> => {
-  if (state.passes_left > 0) return { ...state, version: null, consecutive_waits: 0, next: "FORWARD" };
+  if (state.passes_left > 0) return roundOf(state);
   const reason = "The order's attachments keep changing: try again later.";
   await updateRun(ref, { status: "STOPPING", reason, failure: "fault" }, { status: "RUNNING", outcome_unknown: false });
   return { ...state, next: "FAIL" };
 };
+
+const roundOf = (state: State) => ({ ...state, version: null, consecutive_waits: 0, next: "FORWARD" }) as const;
 
 /** Another copy of this step has changed the run: what it has done decides what follows. */
 const lookAgain = ({ state }: Submission): StepResult => {
@@ -67,8 +62,7 @@ const ask = async (submission: Submission): Promise<StepResult> => {
   if (answer.cart === "cannot say" && isSealed) return checkOutCart(submission);
   const { calls_end_by } = before;
   const known = { calls_end_by: later(new Date(), calls_end_by, 0), consecutive_waits: 0, ...nothingToRetry };
-  const recorded = await record(submission, calls_end_by, known, false);
-  return recorded ? forwardAgain(submission) : lookAgain(submission);
+  return conclude(submission, calls_end_by, known, false, roundOf(state));
 };
 
 /**
@@ -123,64 +117,55 @@ const recordResponse = async (
     const last_answer = describeFailure(response);
     const giveUp = `The carrier was unavailable for too long to check the cart out: ${last_answer}.`;
     const wait_seconds = settles === "nothing" ? response.wait_seconds : secondsUntil(calls_end_by, now);
-    return postpone(submission, announced, { giveUp, last_answer, wait_seconds, calls_end_by }, mayHaveActed);
+    return postpone(submission, announced, { giveUp, last_answer, wait_seconds }, mayHaveActed, { calls_end_by });
   }
   const refusal = `The carrier refused to check the cart out: ${describeRefusal(response)}`;
+  const failure = settles === "refused" ? "refused" : "fault";
   const doubt = settles === "conflict" || (settles === "denied" && mayHaveActed);
-  return stop(submission, announced, { reason: refusal, failure: failureOf(settles), calls_end_by }, doubt);
+  return stop(submission, announced, { reason: refusal, failure, calls_end_by }, doubt);
 };
-
-const failureOf = (settles: CarrierResponse["settles"]): FailureKind => (settles === "refused" ? "refused" : "fault");
 
 /** A time that is `ms` after now, and later than one before. */
 const later = (now: Date, before: string, ms: number) =>
   new Date(Math.max(now.getTime() + ms, Date.parse(before) + 1)).toISOString();
 
-/** Records what has become of a run, and lifts the order's seal unless there is a doubt. False if another copy has called since. */
-const record = async (submission: Submission, announced: string, set: Partial<CheckoutRun>, doubt: boolean) => {
+type Changes = Partial<CheckoutRun>;
+
+/** Records what the step has found out, and lifts the order's seal unless there is a doubt. If another copy has called since, it decides. */
+const conclude = async (
+  submission: Submission,
+  announced: string,
+  changes: Changes,
+  doubt: boolean,
+  next: Partial<State> & Pick<StepResult, "next" | "wait_seconds">,
+): Promise<StepResult> => {
   const { order_id } = submission.ref;
   const failed = await transact({
     run: {
       update: keys.checkout(order_id),
-      set: { ...set, outcome_unknown: doubt, ...(!doubt && { sealed: false }) },
+      set: { ...changes, outcome_unknown: doubt, ...(!doubt && { sealed: false }) },
       when: { equals: { ...isOwn(submission), calls_end_by: announced } },
     },
     order: doubt ? undefined : { update: keys.order(order_id), remove: ["seal"], when: { exists: true } },
   });
-  return failed.size === 0;
+  return failed.size === 0 ? { ...submission.state, ...next } : lookAgain(submission);
 };
 
-type Stop = Pick<CheckoutRun, "reason" | "failure"> & Partial<Pick<CheckoutRun, "calls_end_by">>;
+const stop = (submission: Submission, announced: string, changes: Changes, doubt: boolean) =>
+  conclude(submission, announced, { ...changes, status: "STOPPING", next_try_at: null }, doubt, { next: "FAIL" });
 
-const stop = async (submission: Submission, announced: string, end: Stop, doubt: boolean): Promise<StepResult> => {
-  const recorded = await record(submission, announced, { ...end, status: "STOPPING", next_try_at: null }, doubt);
-  return recorded ? { ...submission.state, next: "FAIL" } : lookAgain(submission);
-};
-
-type Wait = { readonly giveUp: string; readonly last_answer: string; readonly wait_seconds: number } & Partial<
-  Pick<CheckoutRun, "calls_end_by">
->;
+type Wait = { readonly giveUp: string; readonly last_answer: string; readonly wait_seconds: number };
 
 /** Waits for the carrier, or ends the run if that has taken too long. */
-const postpone = async (
-  submission: Submission,
-  announced: string,
-  { giveUp, last_answer, wait_seconds: least, ...calls }: Wait,
-  doubt: boolean,
-): Promise<StepResult> => {
-  const { state } = submission;
-  if (state.consecutive_waits >= checkoutLimits.consecutiveWaits)
-    return stop(submission, announced, { reason: giveUp, failure: "fault", ...calls }, doubt);
-  const wait_seconds = pauseSeconds(state.consecutive_waits, least, Math.random);
-  const consecutive_waits = state.consecutive_waits + 1;
+const postpone = (submission: Submission, announced: string, wait: Wait, doubt: boolean, changes: Changes = {}) => {
+  const { consecutive_waits: waits } = submission.state;
+  if (waits >= checkoutLimits.consecutiveWaits)
+    return stop(submission, announced, { ...changes, reason: wait.giveUp, failure: "fault" }, doubt);
+  const wait_seconds = pauseSeconds(waits, wait.wait_seconds, Math.random);
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
-  const recorded = await record(
-    submission,
-    announced,
-    { ...calls, consecutive_waits, last_answer, next_try_at },
-    doubt,
-  );
-  return recorded ? { ...state, consecutive_waits, next: "WAIT_TO_SUBMIT", wait_seconds } : lookAgain(submission);
+  const waiting = { consecutive_waits: waits + 1, last_answer: wait.last_answer, next_try_at };
+  const next = { consecutive_waits: waits + 1, next: "WAIT_TO_SUBMIT", wait_seconds } as const;
+  return conclude(submission, announced, { ...changes, ...waiting }, doubt, next);
 };
 
 /** Checks out the order, and thereby its requests. Its reason is what came too late for the carrier, or null. */

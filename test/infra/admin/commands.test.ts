@@ -276,8 +276,8 @@ describe("the operators' CLI", () => {
     [["key", "revoke", "1", "--on-behalf-of"], "--on-behalf-of needs a value: <text>.", "key revoke <id-or-key>"],
     [["key", "rotate", "1", "--overlap-hours", "soon"], '--overlap-hours cannot be "soon". It must be a', "key rotate"],
     [
-      ["order", "settle", "1", "--open", "--because", " "],
-      '--because cannot be " ". It must have',
+      ["order", "settle", "1", "--checked-out", "--reason", " "],
+      '--reason cannot be " ". It must have',
       "order settle <id>",
     ],
     [["order", "checkout"], "Pass the id of an order, or --failed (with", "order checkout [id] [--wait]"],

@@ -189,6 +189,7 @@ describe("only these", () => {
       "A file's name contains the ids of its upload": ["${Files.Arn}/attachments/*"],
       "An execution's name contains its order's id": [
         `arn:\${AWS::Partition}:states:${account}:execution:\${Checkout.Name}:*`,
+        `arn:\${AWS::Partition}:states:${account}:execution:<stack>-checkout:*`,
       ],
       "Whoever puts a rule on the bus chooses its name": [`arn:\${AWS::Partition}:events:${account}:rule/\${Events}/*`],
       "Whoever starts a replay chooses the end of its name": [

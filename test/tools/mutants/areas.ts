@@ -80,7 +80,7 @@ export const areas: Readonly<Record<string, Area>> = {
       "test/functions/attachments/direct-upload.test.ts",
       "test/faults/deadline.test.ts",
       "test/faults/sweep.test.ts",
-      "test/shared/checkout/steps.cases.test.ts",
+      "test/shared/checkout/{begin,forward,submit}.cases.test.ts",
       "test/shared/checkout/carrier-function.test.ts",
     ],
     setup: "own-table",
@@ -101,7 +101,7 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: [
       "test/functions/events/*.test.ts",
       "test/shared/history/*.test.ts",
-      "test/shared/checkout/steps.cases.test.ts",
+      "test/shared/checkout/{begin,forward,submit}.cases.test.ts",
     ],
     setup: "service",
   },
@@ -121,7 +121,7 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   "calls of the checkout": {
     mutate: [
-      "shared/checkout/{carrier-client,carrier-form,carrier-function,carrier-token,for-each-concurrently,limits}.ts",
+      "shared/checkout/{carrier-client,carrier-form,carrier-responses,carrier-function,carrier-token,for-each-concurrently,limits}.ts",
     ],
     tests: [
       "test/shared/checkout/carrier-client.cases.test.ts",
@@ -131,10 +131,10 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   "steps of the checkout": {
     mutate: [
-      "shared/checkout/{carrier,end,forward,forward-attachment,plan,receipts,checkout-run,checkout-schema,seal}.ts",
+      "shared/checkout/{carrier,execution,forward,forward-attachment,plan,receipts,checkout-run,checkout-schema,submit}.ts",
     ],
     tests: [
-      "test/shared/checkout/steps.cases.test.ts",
+      "test/shared/checkout/{begin,forward,submit}.cases.test.ts",
       "test/shared/checkout/{run,start,carrier,carrier-function,failure}.test.ts",
     ],
     ignoreStatic: true,
