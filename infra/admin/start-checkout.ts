@@ -49,10 +49,13 @@ export type CheckoutEnd = {
 /** Undefined while the run is in progress, or while another is that was faster. */
 const endOf = async (orderId: string, run: string): Promise<CheckoutEnd | undefined> => {
   const execution = await describeExecution(executionArnOf(run));
-  if (!execution) return { run, status: "FAILED", reason: "There is no such run." };
+  const last = await readRun(orderId);
+  if (!execution) {
+    if (last?.run === run && isOpen(last) && (await isExecuting(last))) return undefined;
+    return { run, status: "FAILED", reason: "Step Functions does not know this run: start the checkout again." };
+  }
   const { status, cause, error } = execution;
   if (status === "RUNNING") return undefined;
-  const last = await readRun(orderId);
   if (error === "AlreadyRunning") return endOf(orderId, last?.run ?? "");
   // The run has the carrier's words, and what came too late for the carrier. An execution's cause has neither.
   const reason = last?.run === run ? last.reason : null;

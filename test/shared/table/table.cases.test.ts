@@ -51,6 +51,7 @@ describe("a key", () => {
     ["event", keys.event({ type: "switch", id: "1" }, "2"), "SWITCH#1 EVENT#2"],
     ["deleted", keys.deleted("1"), "DELETED#1 DELETED#1"],
     ["sweep", keys.sweep(), "SWEEP SWEEP"],
+    ["doctor", keys.doctor(), "DOCTOR DOCTOR"],
   ];
 
   it.each(cases)("of %s is as stored: %j", (_, { pk, sk }, stored) => {

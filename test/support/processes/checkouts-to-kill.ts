@@ -1,9 +1,11 @@
+import http from "node:http";
+import { syncBuiltinESMExports } from "node:module";
+import { Writable } from "node:stream";
 import * as z from "zod/mini";
-import { checkoutLimits } from "../../../shared/checkout/limits.ts";
 import { checkOut } from "../servers/workflow.ts";
 
 /**
- * A process to be killed: runs each order's checkout up to its moment (`before checkout/seal`, `after PUT`), prints the order's
+ * A process to be killed: runs each order's checkout up to its moment (`before checkout/submit`, `after PUT`), prints the order's
  * id, and stops there.
  */
 const Orders = z.array(z.object({ order: z.string(), moment: z.string(), run: z.string() }));
@@ -14,19 +16,30 @@ const stopIn = (order: string) => () => {
 };
 
 const momentsOfCalls = new Map<string, string>();
-const { fetch } = globalThis;
+const { request } = http;
 
 /** Intercepts the calls to the carrier. Calls of the same kind stop together, and one of them prints the order's id. */
-globalThis.fetch = async (input, init) => {
-  const order = /\/carts\/([^/]+)/.exec(String(input))?.[1] ?? "";
+const intercepted = (url: URL, options: http.RequestOptions) => {
+  const order = /\/carts\/([^/]+)/.exec(url.pathname)?.[1] ?? "";
   const moment = momentsOfCalls.get(order);
-  if (moment === `before ${init?.method}`) return stopIn(order)();
-  const response = await fetch(input, init);
-  return moment === `after ${init?.method}` ? stopIn(order)() : response;
+  if (moment === `before ${options.method}`) {
+    console.log(order);
+    return new Writable({ write: (_chunk, _encoding, done) => done() });
+  }
+  const outgoing = request(url, options);
+  if (moment === `after ${options.method}`) {
+    const emit = outgoing.emit.bind(outgoing);
+    const held = (name: string, ...values: unknown[]) => {
+      if (name !== "response") return emit(name, ...values);
+      console.log(order);
+      return true;
+    };
+    Object.assign(outgoing, { emit: held });
+  }
+  return outgoing;
 };
-
-// Calls end with this process, so the next run need not wait for them.
-Object.assign(checkoutLimits, { graceSeconds: 0 });
+Object.assign(http, { request: intercepted });
+syncBuiltinESMExports();
 
 // Keeps the process alive once all checkouts have stopped.
 setInterval(() => {}, 60_000);
