@@ -105,11 +105,16 @@ const recordResponse = async (
   const now = new Date();
   // The same call of another copy of this step, or of one that was killed, may still be in flight.
   const isInFlight = response.mayStillAct || Date.parse(before.calls_end_by) > now.getTime();
-  const isDone = settles === "done" || (settles === "conflict" && reason === null && !isInFlight);
-  if (isDone) {
+  const done = { checked_out: true } as const;
+  if (settles === "done") {
     // A fact, whatever has become of the run meanwhile. From here on, nothing undoes it.
-    await updateRun(ref, { checked_out: true }, { outcome_unknown: true });
+    await updateRun(ref, done, { outcome_unknown: true });
     return finish(submission);
+  }
+  if (settles === "conflict" && reason === null && !isInFlight) {
+    // Unless another copy has called since: the conflict may be with that call.
+    const isDone = await updateRun(ref, done, { status: "RUNNING", outcome_unknown: true, calls_end_by: announced });
+    return isDone ? finish(submission) : lookAgain(submission);
   }
   const mayHaveActed = before.outcome_unknown || response.mayHaveActed;
   const calls_end_by = later(now, before.calls_end_by, response.mayStillAct ? lateMs(0) : 0);

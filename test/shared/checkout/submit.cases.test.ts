@@ -131,6 +131,22 @@ describe("the checkout of the cart", () => {
     expect([calls, await readRun(order)]).toMatchObject([2, { outcome_unknown: true, status: "RUNNING" }]);
   });
 
+  it("is not taken for done by a copy whose 409 is about a later copy's call", async () => {
+    const { order, state } = await storedOrder();
+    await running(order);
+    const submitted = await state();
+    let calls = 0;
+    carrier.respondWith(async () => {
+      calls += 1;
+      // The other copy calls while this one is in progress, and the carrier still processes that.
+      if (calls === 1) expect(await submitOrder(submitted)).toMatchObject({ next: "WAIT_TO_SUBMIT" });
+      return calls === 2 ? busy : 409;
+    });
+    expect(await submitOrder(submitted)).toMatchObject(wait(1));
+    expect(await readRun(order)).toMatchObject({ status: "RUNNING", outcome_unknown: true, checked_out: false });
+    expect(await get(keys.order(order))).toMatchObject({ state: "CART" });
+  });
+
   it("seals the order in the version that the carrier has, and otherwise forwards again", async () => {
     const { order, state, attach } = await attachedOne();
     const forwarded = await state();
