@@ -112,8 +112,8 @@ export const tenantsJsonSchema = () => ({
 const sectionSchema = (name: SectionName) => {
   const { $schema: _, ...entry } = z.toJSONSchema(entrySchemas[name], { io: "input" });
   const changes = name === "keys" ? ["id", "sha256"] : ["id"];
-  const either = [requiredProperties[name], ...changes.map((by) => [by])];
-  return { type: "object", additionalProperties: { anyOf: either.map((required) => ({ ...entry, required })) } };
+  const anyOf = [requiredProperties[name], ...changes.map((by) => [by])].map((required) => ({ required }));
+  return { type: "object", additionalProperties: { ...entry, anyOf } };
 };
 
 /** An entry of a file: as it was sent and, if it is well-formed, parsed. */
