@@ -33,7 +33,6 @@ async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): 
   for (const [pk, difference] of sums.counts) yield () => wrongCount(pk, difference);
 }
 
-/** Only a notice, because the functions of version 1.0 neither write entries of open checkouts nor remove them. */
 function* checkoutChecks(item: StoredItem): Generator<Check> {
   const [, order] = /^(?:ORDER#(?=\w+ CHECKOUT$)|OPEN_CHECKOUTS ORDER#)(\w+)/.exec(keyText(item)) ?? [];
   if (order === undefined) return;
@@ -41,8 +40,8 @@ function* checkoutChecks(item: StoredItem): Generator<Check> {
     const [run, entry, stored] = await getMany([keys.checkout(order), keys.openCheckout(order), keys.order(order)]);
     const isOpen = run !== undefined && run.status !== "SUCCEEDED" && stored?.state !== "CHECKED_OUT";
     if (isOpen === (entry !== undefined)) return [];
-    const detail = "`order list --failed` does not find it: start it again";
-    return [{ level: "notice", rule: "an open checkout has its entry", at: keyText(keys.checkout(order)), detail }];
+    const detail = isOpen ? "`order list --failed` does not find it" : "`order list --failed` finds it in vain";
+    return [violation("an open checkout has its entry", keyText(keys.checkout(order)), detail)];
   };
 }
 

@@ -32,10 +32,6 @@ const advice: readonly (readonly [RegExp, string])[] = [
     /ResourceNotFoundException/,
     "The table or the state machine does not exist: correct --stack, TABLE_NAME, STATE_MACHINE_ARN or AWS_REGION.",
   ],
-  [
-    /specified index/,
-    "The table has no index `lookup`: deploy the stack again. A restored table that lacks it needs `aws dynamodb update-table`.",
-  ],
   [/NoSuchBucket/, "The bucket does not exist: correct --stack, BUCKET_NAME or AWS_REGION."],
   [
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|ETIMEDOUT/,

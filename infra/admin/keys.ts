@@ -43,10 +43,10 @@ const requireSameTree = async (accountId: string, userId: string): Promise<void>
 type NewKey = { readonly account: string; readonly user: string; readonly label?: string; readonly expiresAt?: string };
 
 /** If the user of a key is disabled, every request returns 401. */
-const keyDetails = async ({ id, account, user, expires_at, revoked, sha256, ...key }: StoredKey) => ({
+const keyDetails = async ({ id, account, user, sha256, ...key }: StoredKey) => ({
   ...{ id, account, user, user_disabled: (user && (await readUser(user))?.disabled) ?? null },
-  ...{ label: key.label ?? null, inserted_at: key.inserted_at ?? null, expires_at, revoked },
-  ...{ replaced_by: key.replaced_by ?? null, sha256 },
+  ...{ label: key.label, inserted_at: key.inserted_at, expires_at: key.expires_at, revoked: key.revoked },
+  ...{ replaced_by: key.replaced_by, sha256 },
 });
 
 export const addKeyCommands = (key: Command): void => {
@@ -96,7 +96,7 @@ export const addKeyCommands = (key: Command): void => {
         throw new CommandError(
           `The API key ${id} ${revoked ? "is revoked" : "has expired"}: issue a new one with \`key issue\`.`,
         );
-      if (replaced_by !== undefined)
+      if (replaced_by !== null)
         throw new CommandError(
           `The API key ${id} is already replaced by ${replaced_by}: use that one. \`key revoke ${id}\` ends the old one now.`,
         );

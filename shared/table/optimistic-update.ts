@@ -6,16 +6,14 @@ import { backOff } from "./client.ts";
 export type Precondition = (version: number) => void;
 
 /** `version` counts an item's writes. It is the document's ETag. */
-type Versioned = { readonly version: number; readonly updated_at: string };
-/** Something that version 1.0 created without a version, which counts as the first. */
-export type MaybeVersioned = { readonly [P in keyof Versioned]?: Versioned[P] | undefined };
+export type Versioned = { readonly version: number; readonly updated_at: string };
 
 /**
  * The next version, of `now` or, if that is later, of a millisecond after the version before: a request that started before another
  * can write after it, and events are in the order of their times.
  */
-export const nextVersion = ({ version = 1, updated_at }: MaybeVersioned, now: Date) => ({
-  updated_at: new Date(Math.max(now.getTime(), Date.parse(updated_at ?? "") + 1 || 0)).toISOString(),
+export const nextVersion = ({ version, updated_at }: Versioned, now: Date) => ({
+  updated_at: new Date(Math.max(now.getTime(), Date.parse(updated_at) + 1)).toISOString(),
   version: version + 1,
 });
 

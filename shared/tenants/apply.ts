@@ -9,7 +9,7 @@ import { pointer } from "../schema/check.ts";
 import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
-import { type MaybeVersioned, nextVersion } from "../table/optimistic-update.ts";
+import { nextVersion, type Versioned } from "../table/optimistic-update.ts";
 import {
   type Entry,
   entryTypes,
@@ -156,7 +156,7 @@ const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): A
 };
 
 type Properties = Readonly<Record<string, unknown>>;
-type Subject = MaybeVersioned & { readonly id: string; readonly account: string; readonly order?: string };
+type Subject = Partial<Versioned> & { readonly id: string; readonly account: string; readonly order?: string };
 
 const recorded = (type: EventType, subject: Subject, origin: Origin, changes?: Changes) => {
   const { id, account, order, version } = subject;
@@ -182,33 +182,29 @@ const planNew = (
 
 const firstVersion = ({ origin }: ToPlan) => ({ version: 1, updated_at: origin.now.toISOString() });
 
-/**
- * Plans an update of the `mutable` properties that differ, and reports such `immutable` ones. Undefined: left out of the file. It is
- * conditional on the version and, because functions of version 1.0 change no version, on what it replaces.
- */
+/** Plans an update of the `mutable` properties that differ, and reports such `immutable` ones. Undefined: left out of the file. */
 const planExisting = (
   path: Path<"accounts" | "users" | "keys">,
   key: Key,
-  stored: Properties & MaybeVersioned,
+  stored: Properties & Versioned,
   subject: Subject,
   sent: { readonly immutable: Properties; readonly mutable: Properties },
   resolved: ToPlan,
 ): Planned => {
   reportImmutable(path, stored, sent.immutable, resolved);
-  const differs = ([name, to]: [string, unknown]) => to !== undefined && !isDeepStrictEqual(to, stored[name] ?? null);
+  const differs = ([name, to]: [string, unknown]) => to !== undefined && !isDeepStrictEqual(to, stored[name]);
   const set = Object.fromEntries(Object.entries(sent.mutable).filter(differs));
   const names = Object.keys(set);
   if (names.length === 0) return unchanged(path, subject.id);
-  const changes = Object.fromEntries(names.map((name) => [name, { from: stored[name] ?? null, to: set[name] }]));
+  const changes = Object.fromEntries(names.map((name) => [name, { from: stored[name], to: set[name] }]));
   const next = nextVersion(stored, resolved.origin.now);
   const origin = { ...resolved.origin, now: new Date(next.updated_at) };
-  const equals = Object.fromEntries([...names, "version"].map((name) => [name, stored[name]]));
   return {
     path,
     result: { id: subject.id, status: "changed", changes },
     stored,
     writes: [
-      { update: key, set: { ...set, ...next }, when: { exists: true, equals } },
+      { update: key, set: { ...set, ...next }, when: { equals: { version: stored.version } } },
       recorded(`${entryTypes[path[0]]}.updated`, { ...subject, ...next }, origin, changes),
     ],
   };
@@ -272,7 +268,7 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
   const replaced_by = entry.replaced_by && resolved.idBehind("keys", entry.replaced_by);
   if (stored) {
     // A second successor would get the end of a key that is already replaced.
-    const replacement = stored.replaced_by === undefined ? {} : { replaced_by };
+    const replacement = stored.replaced_by === null ? {} : { replaced_by };
     const immutable = { id: entry.id, account, user, sha256: entry.sha256, ...replacement };
     const sent = { immutable, mutable: { label: entry.label, expires_at, revoked: entry.revoked, replaced_by } };
     return planExisting(path, keys.apiKey(stored.sha256), stored, stored, sent, resolved);
@@ -285,11 +281,11 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
     id,
     account: account ?? "",
     user: user ?? null,
-    label: entry.label ?? undefined,
+    label: entry.label ?? null,
     inserted_at: resolved.origin.now.toISOString(),
     expires_at: expires_at ?? null,
     revoked: entry.revoked ?? false,
-    replaced_by,
+    replaced_by: replaced_by ?? null,
     ...firstVersion(resolved),
   };
   const items = [

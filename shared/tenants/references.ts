@@ -126,18 +126,20 @@ type Lookups = {
   readonly report: ReportProblem;
 };
 
+type NewAccount = Omit<Account, "version" | "updated_at">;
+
 /** Finds an account in the table, or as the file creates it. Returns undefined if that is not possible, which is then reported. */
 const accountResolver = ({ file, stored, idOf, nameOf, report }: Lookups) => {
-  const resolved = new Map<string, Account | undefined>();
+  const resolved = new Map<string, NewAccount | undefined>();
   const open = new Set<string>();
-  const account = (reference: string): Account | undefined => {
+  const account = (reference: string): NewAccount | undefined => {
     const name = nameOf("accounts", reference);
     const existing = stored.accounts.get(name === undefined ? reference.toUpperCase() : idOf("accounts", name));
     if (existing || name === undefined) return existing;
     if (!resolved.has(name)) resolved.set(name, newAccount(name, file.accounts.get(name)?.entry));
     return resolved.get(name);
   };
-  const newAccount = (name: string, entry: Entry<"accounts"> | undefined): Account | undefined => {
+  const newAccount = (name: string, entry: Entry<"accounts"> | undefined): NewAccount | undefined => {
     const path = ["accounts", name, "parent"];
     if (open.has(name)) report(path, "makes the account its own ancestor");
     if (open.has(name) || !entry) return undefined;

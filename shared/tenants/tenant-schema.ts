@@ -2,8 +2,7 @@ import * as z from "zod/mini";
 
 /** What is stored, without rules for input. A property that is added needs a default, because older items lack it. */
 
-/** Those that version 1.0 created have neither until they are changed. */
-const versioned = { version: z.optional(z.number()), updated_at: z.optional(z.string()) };
+const versioned = { version: z.number(), updated_at: z.string() };
 
 export const Account = z.object({
   id: z.string(),
@@ -38,13 +37,12 @@ export const ApiKey = z.object({
   id: z.string(),
   account: z.string(),
   user: z.nullable(z.string()),
-  /** Keys of version 1.0 have neither a label nor a time. */
-  label: z.optional(z.nullable(z.string())),
-  inserted_at: z.optional(z.string()),
+  label: z.nullable(z.string()),
+  inserted_at: z.string(),
   expires_at: z.nullable(z.string()),
   revoked: z.boolean(),
   /** The key that `key rotate` has issued in its place. */
-  replaced_by: z.optional(z.string()),
+  replaced_by: z.nullable(z.string()),
   ...versioned,
 });
 export type ApiKey = z.infer<typeof ApiKey>;

@@ -114,7 +114,7 @@ describe("the check of the invariants", () => {
     );
   });
 
-  it("notes an unfinished delete, a failed checkout without an entry, and an entry without such a checkout", async () => {
+  it("reports an unfinished delete, a failed checkout without an entry, and an entry without such a checkout", async () => {
     const gone = "01M7YXWTHWFW0WK9GRTP0KZTYG";
     await putFile(fileKey(t.parent, gone), signedPdf);
     for (const item of [
@@ -126,7 +126,7 @@ describe("the check of the invariants", () => {
       { ...keys.openCheckout("b"), id: "b" },
     ])
       await write({ put: item });
-    const open = "notice: an open checkout has its entry";
+    const open = "violation: an open checkout has its entry";
     expect(await rules()).toEqual(["notice: a file has its metadata", open, open, open]);
     const days = 24 * 3_600_000;
     expect(await rules(new Date(Date.now() + 9 * days))).not.toContain("violation: a file has its metadata");

@@ -1,4 +1,3 @@
-import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
 import { createAttachmentRoutes } from "../../../shared/attachments/routes.ts";
 import { attachmentOf, form, upload } from "../../support/fixtures/attachments.ts";
@@ -142,17 +141,6 @@ describe("find", () => {
     const { stderr } = await admin(["find", requestId(listed)]);
     expect(stderr).toContain("in the logs only: `npm start -- --verbose` prints");
   });
-});
-
-it("says what to do where the table lacks the index, as one of version 1.0 does", async () => {
-  const TableName = `without-index-${crypto.randomUUID()}`;
-  const names = ["pk", "sk"].map((AttributeName) => ({ AttributeName }));
-  const AttributeDefinitions = names.map((one) => ({ ...one, AttributeType: "S" }) as const);
-  const KeySchema = names.map((one, index) => ({ ...one, KeyType: index === 0 ? "HASH" : "RANGE" }) as const);
-  const created = { TableName, AttributeDefinitions, KeySchema, BillingMode: "PAY_PER_REQUEST" } as const;
-  await new DynamoDBClient().send(new CreateTableCommand(created));
-  const { stdout } = await admin(["find", "nonsense", "--json"], { env: { TABLE_NAME: TableName } });
-  expect(JSON.parse(stdout)).toMatchObject({ errors: [{ detail: expect.stringContaining("index `lookup`: deploy") }] });
 });
 
 it("an attachment can have a reference_id that is the request's id, too", async () => {

@@ -126,12 +126,14 @@ describe("a JSON body", () => {
 });
 
 describe("an Idempotency-Key", () => {
-  const apiKey = { id: "1", account: `account-${crypto.randomUUID()}`, user: "1", expires_at: null, revoked: false };
+  const written = { version: 1, updated_at: "2026-11-21T10:00:00.000Z" };
+  const unrestricted = { label: null, inserted_at: written.updated_at, expires_at: null, revoked: false, replaced_by: null };
+  const apiKey = { id: "1", account: `account-${crypto.randomUUID()}`, user: "1", ...unrestricted, ...written };
   const event = (key: string) => eventOf(createAttachmentRoutes.request, { headers: { "Idempotency-Key": key } });
   const present = (key: string) => readIdempotencyKey(event(key), Promise.resolve(apiKey));
 
   const now = new Date("2026-11-21T10:00:00.999Z");
-  const principal = { apiKey, user: { id: "1", account: "1", permissions: [], disabled: false } };
+  const principal = { apiKey, user: { id: "1", account: "1", permissions: [], disabled: false, ...written } };
   const use = async (key: string, { name = "create", id = "A", value = 1 } = {}) => {
     const sent = { ...event(key), pathParameters: { request_id: id } };
     return idempotencyOf(await present(key), { name }, sent, principal, [["a", value]], now);

@@ -289,8 +289,12 @@ describe("an item", () => {
     expect(parseReadable(Shape, [broken, { id: "1", nested: { n: 1 } }])).toEqual([{ id: "1", nested: { n: 1 } }]);
   });
 
-  it("has its next version", () => {
+  it("has a later time in its next version", () => {
     const now = new Date("2026-11-21T10:00:00.000Z");
-    expect(nextVersion({ version: 1 }, now)).toEqual({ updated_at: "2026-11-21T10:00:00.000Z", version: 2 });
+    for (const [updated_at, next] of [
+      ["2026-11-21T09:59:59.999Z", "2026-11-21T10:00:00.000Z"],
+      ["2026-11-21T10:00:00.000Z", "2026-11-21T10:00:00.001Z"],
+    ] as const)
+      expect(nextVersion({ version: 1, updated_at }, now)).toEqual({ updated_at: next, version: 2 });
   });
 });
