@@ -29,7 +29,7 @@ const packagesOf = (folder: string): Readonly<Record<string, Package>> =>
   readJson(join(folder, "package-lock.json")).packages;
 const installedOf = (folder: string) => Object.entries(packagesOf(folder)).filter(([path]) => path !== "");
 
-describe.each([".", "test/bench", "test/tools", ".ci/clients"])("the lock file of %s", (folder) => {
+describe.each([".", "test/tools", ".ci/clients"])("the lock file of %s", (folder) => {
   const packages = packagesOf(folder);
   const all = installedOf(folder);
 

@@ -13,9 +13,9 @@ import { interleaved, median, round, type Section } from "./figures.ts";
 import { benchService } from "./service.ts";
 import { certificate, startTls } from "./tls/front.ts";
 
-const others = ["bare-dynamodb", "bare-both", "hono", "express"];
+const others = ["bare-dynamodb", "bare-both"];
 
-/** Builds the alternatives with the same options as the functions, but with the SDK's defaults. */
+/** Builds the bare clients with the same options as the functions, but with the SDK's defaults. */
 const bundleOthers = (outdir: string) =>
   buildSync({
     ...bundleOptions,
@@ -35,7 +35,7 @@ const stateOf = (order_id: string) => ({
 const needsFiles = (name: string) =>
   [...routes, ...steps].some((row) => row.name === name && row.grants.files.length > 0);
 
-/** Measures import and first response of each bundle, compared with bare clients and with other frameworks. */
+/** Measures import and first response of each bundle, compared with bare clients. */
 export const cold = async (repetitions: number): Promise<Section> => {
   const service = await benchService();
   const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));

@@ -3,11 +3,9 @@ import { parseArgs, promisify } from "node:util";
 import { table } from "../../infra/admin/output.ts";
 import { startClock, withProgress } from "../../infra/admin/progress.ts";
 import { fail } from "../../infra/local/command.ts";
-import { install, setup } from "../tools/install.ts";
+import { checkout } from "./checkout.ts";
 import { cold } from "./cold.ts";
-import { cost } from "./cost.ts";
 import type { Section } from "./figures.ts";
-import { flat } from "./flat.ts";
 import { upload } from "./upload.ts";
 import { warm } from "./warm.ts";
 
@@ -15,17 +13,15 @@ import { warm } from "./warm.ts";
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <names>        comma-separated: cost, flat, cold, warm, upload
+  --only <names>        comma-separated: cold, warm, upload, checkout
   --repetitions <n>     runs of each measurement (default: 21)
   --json                print JSON
-  --plot                also draw cold, warm and flat, if they run, to docs/images/benchmark-{light,dark}.svg
   --help                show this`;
 
 const options = {
   only: { type: "string" },
   repetitions: { type: "string", default: "21" },
   json: { type: "boolean", default: false },
-  plot: { type: "boolean", default: false },
   here: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const;
@@ -45,11 +41,10 @@ const values = read();
 const repetitions = Number(values.repetitions);
 
 const benchmarks: Record<string, () => Promise<Section>> = {
-  cost,
-  flat,
   cold: () => cold(repetitions),
   warm: () => warm(repetitions * 5),
   upload: () => upload(repetitions * 5),
+  checkout: () => checkout(Math.ceil(repetitions / 4)),
 };
 
 /** Runs a benchmark in a separate process, so that it does not inherit the modules of another. */
@@ -65,10 +60,8 @@ const show = ({ title, notes = [], rows }: Section) => console.log(`\n${title}\n
 
 const main = async () => {
   if (values.help) return console.log(help);
-  install(import.meta.dirname);
-  if (values.plot) setup();
   const names = values.only?.split(",") ?? Object.keys(benchmarks);
-  const sections: Record<string, Section> = {};
+  const sections: Section[] = [];
   for (const name of names) {
     const run = benchmarks[name];
     if (!run) throw new Error(`There is no benchmark ${name}. To list them, run with --help.`);
@@ -76,12 +69,10 @@ const main = async () => {
     console.error(`${name} …`);
     startClock();
     const section = await withProgress(() => inChild(name), `${name} is running`);
-    sections[name] = section;
+    sections.push(section);
     if (!values.json) show(section);
   }
-  if (values.json) console.log(JSON.stringify(Object.values(sections), null, 2));
-  // Imported here, so that the plotting library is not in a benchmark's memory.
-  if (values.plot) await (await import("../tools/plot.ts")).plot(sections, "docs/images");
+  if (values.json) console.log(JSON.stringify(sections, null, 2));
 };
 
 main().then(() => process.exit(0), fail);

@@ -19,6 +19,7 @@ export const benchService = async (latencyMs = 0) => {
   return {
     environment,
     handlers,
+    url: gateway.url,
     send,
     place: { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") },
     /** The event that the gateway passes to the function. */

@@ -11,8 +11,7 @@ import { setup } from "./install.ts";
 const help = `Usage: npm run pictures
 
 Takes the pictures of the README again: of the API reference, light and dark (docs/images/reference-*.png), and of a terminal
-that shows a refused letter (docs/images/refusal.png). It needs Chromium, which CHROMIUM may name. The plots beside them come
-from npm run bench -- --plot.`;
+that shows a refused letter (docs/images/refusal.png). It needs Chromium, which CHROMIUM may name.`;
 
 const folder = join(import.meta.dirname, "../../docs/images");
 

@@ -1,17 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { fail } from "../../infra/local/command.ts";
 import { install } from "./install.ts";
 
-/**
- * `npm run tools` installs what single checks use, and what the benchmarks compare with, whose types are checked as well. The other
- * commands here install it, then run scripts of this folder's package.json.
- */
+/** `npm run tools` installs what single checks use. The other commands install it, then run scripts of this folder's package.json. */
 
 const commands = {
   tools: {
-    does: "Installs what checks and benchmarks use, in test/tools and test/bench. Their commands do it, too.",
+    does: "Installs what checks use, in test/tools. Their commands do it, too.",
     scripts: [],
   },
   check: {
@@ -28,7 +24,7 @@ const run = () => {
   const command = new Map(Object.entries(commands)).get(name);
   const { values } = parseArgs({ args, options: { help: { type: "boolean" } } });
   if (values.help || !command) return console.log(`Usage: npm run ${name}\n\n${command?.does}`);
-  for (const folder of [".", "../bench"]) install(join(import.meta.dirname, folder));
+  install(import.meta.dirname);
   for (const script of command.scripts) {
     const options = { cwd: import.meta.dirname, shell: true, stdio: "inherit" } as const;
     const { status } = spawnSync(`npm run -s ${script}`, options);
