@@ -127,7 +127,7 @@ describe("the READMEs", () => {
   /** Of other programs. */
   const others = `AWSManagedRulesCommonRuleSet SizeRestrictions_BODY PutSecretValue
     SendObjectMalwareScan SetStackPolicy LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData UPDATE_ROLLBACK_COMPLETE UPDATE_ROLLBACK_FAILED ExecutionsFailed
-    --resource-mapping --global-secondary-index-updates WarmThroughput ReadUnitsPerSecond WriteUnitsPerSecond --add-host --omit --cli-binary-format`;
+    --warm-throughput --resource-mapping --global-secondary-index-updates WarmThroughput ReadUnitsPerSecond WriteUnitsPerSecond --add-host --omit --cli-binary-format`;
 
   it("name only options, settings, variables, alarms and properties that a file of the repository has", () => {
     const code = "{.ci,docs,functions,infra,shared,test}/**/*.{js,json,mjs,py,sh,ts,txt,yaml}";

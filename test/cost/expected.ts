@@ -1,3 +1,7 @@
+/** For the message of a test that measures something else. */
+export const textsToChange =
+  "if it is to cost this, change test/cost/expected.ts, the bill in docs/cost.md and the table in docs/limits.md";
+
 /** The cost of one request to each endpoint: status, AWS calls, sequential round trips, read units, write units. */
 export const endpointCosts: readonly (readonly [
   name: string,

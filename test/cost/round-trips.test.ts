@@ -5,7 +5,7 @@ import {
   requestPerEndpoint,
 } from "../support/requests/request-per-endpoint.ts";
 import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured-service.ts";
-import { endpointCosts, expectedRounds, queryRounds } from "./expected.ts";
+import { endpointCosts, expectedRounds, queryRounds, textsToChange } from "./expected.ts";
 
 /** Counts, at a proxy, the AWS calls of one request to each endpoint, and how many of them are sequential. */
 
@@ -30,7 +30,8 @@ describe("the cost of one request: status, AWS calls, sequential calls, read uni
     "%s: status %i, %i AWS calls, %i in a row, %i read units, %i write units",
     (name, status, calls, rounds, readUnits, writeUnits) => {
       const cost = costs.get(name);
-      expect({ ...cost, calls: cost?.calls.length }).toEqual({ status, calls, rounds, readUnits, writeUnits });
+      const measured = { ...cost, calls: cost?.calls.length };
+      expect(measured, textsToChange).toEqual({ status, calls, rounds, readUnits, writeUnits });
     },
   );
 
@@ -40,7 +41,11 @@ describe("the cost of one request: status, AWS calls, sequential calls, read uni
 });
 
 it.each([...queryRounds])("the cost of %s: %i sequential calls more than without the query", (name) => {
-  expect(costs.get(name)).toMatchObject({ status: 200, rounds: expectedRounds.get(name), writeUnits: 0 });
+  expect(costs.get(name), textsToChange).toMatchObject({
+    status: 200,
+    rounds: expectedRounds.get(name),
+    writeUnits: 0,
+  });
 });
 
 /** The costs of requests with an Idempotency-Key: with this API key and, if given, with this id in place of all in the path. */

@@ -17,13 +17,12 @@ import { endBytes } from "../../shared/attachments/files.ts";
 import { type Meaning, meanings } from "../../shared/checkout/carrier-responses.ts";
 import { env, variables } from "../../shared/env.ts";
 import { limits } from "../../shared/limits.ts";
-import { scaleHead, scaleRows } from "../cost/scale.ts";
 
 /** `npm run tables`: writes the tables of the documents that the code knows, between their markers. */
 
 const help = `Usage: npm run tables -- [options]
 
-Writes the tables of settings, environment variables, alarms, limits, scale and commands into the documents, from the code. Of an
+Writes the tables of settings, environment variables, alarms, limits and commands into the documents, from the code. Of an
 alarm, the document has what to do about it: that column is kept.
 
   --check  write nothing, and exit with 1 if a table differs from the code
@@ -160,7 +159,6 @@ const tables: Readonly<Record<string, Table>> = {
     rows: responses,
   },
   limits: { file: "docs/limits.md", head: ["limit of", "", "beyond it"], rows: () => Object.values(limitRows) },
-  scale: { file: "docs/limits.md", head: scaleHead, rows: scaleRows },
   commands: { file: "infra/admin/README.md", head: ["command", ""], rows: commands },
 };
 
