@@ -4,7 +4,7 @@ import * as errors from "../../shared/errors.ts";
 import { limits } from "../../shared/limits.ts";
 import type { DocumentedRoute, NamedSchema, Route } from "../../shared/route.ts";
 import { check } from "../../shared/schema/check.ts";
-import { ids, named } from "../../shared/schema/documents.ts";
+import { ids, stated } from "../../shared/schema/documents.ts";
 
 /** Errors by the titles of their examples. */
 type ErrorExamples = Readonly<Record<string, errors.ApiError>>;
@@ -96,90 +96,73 @@ export const reasons: Readonly<Record<errors.ErrorCode, string>> = {
   service_unavailable: "S3 or DynamoDB is unavailable. Retry after the number of seconds in `Retry-After`.",
 };
 
-const Resource = z.object({ id: z.string(), type: z.string() });
-
-const ErrorParams = z.object({
-  account: z.optional(Resource),
-  permission: z.optional(z.string()),
-  resource: z.optional(Resource),
-  limit_bytes: z.optional(z.int()),
-  direct_upload: z.optional(z.boolean()),
-  expected: z.optional(z.string()),
-  minimum: z.optional(z.int()),
-  maximum: z.optional(z.int()),
-  allowed: z.optional(z.array(z.string())),
-});
-
 const ErrorCodes = z.enum(errors.errorCodes.map(({ code }) => code));
 const ErrorSubCode = z.enum([...errors.subCodes, "none"]);
 const ErrorLocation = z.enum(errors.locations);
-const ErrorSource = z.object({ in: ErrorLocation, pointer: z.string() });
 
-const ErrorObject = z.object({
-  code: ErrorCodes,
-  title: z.string(),
-  detail: z.string(),
-  sub_code: ErrorSubCode,
-  source: z.optional(ErrorSource),
-  params: z.optional(ErrorParams),
-});
+const resource = stated(
+  "ErrorResource",
+  {
+    id: [z.string(), "The id of the resource, as the request gives it."],
+    type: [z.string(), "The type of the resource."],
+  },
+  "A resource that an error is about.",
+);
 
-export const ErrorDocument = z.object({ errors: z.array(ErrorObject).check(z.minLength(1)) });
+const source = stated(
+  "ErrorSource",
+  {
+    in: [ErrorLocation, "Where the parameter is."],
+    pointer: [
+      z.string(),
+      "A JSON pointer: `/data/name` in a body (also for the form part `data[name]`), `/first` in the query, `/Idempotency-Key` for a header, `/upload_id` in the path. Empty if the error is about the body as a whole.",
+    ],
+  },
+  "The part of the request that caused the error.",
+);
+
+const optionalOf = <S extends z.core.$ZodType>(schema: S, text: string) => [z.optional(schema), text] as const;
+const lengthOrRange = "For `constraint.length` and `constraint.range`";
+
+const params = stated(
+  "ErrorParams",
+  {
+    account: optionalOf(resource.schema, "The account for which the feature is not enabled."),
+    permission: optionalOf(z.string(), "The missing permission."),
+    resource: optionalOf(resource.schema, "The resource that does not exist, or the one that already uses the value."),
+    limit_bytes: optionalOf(z.int(), "The largest accepted size, in bytes."),
+    direct_upload: optionalOf(z.boolean(), "`true` if the file can be uploaded directly."),
+    expected: optionalOf(z.string(), "The accepted media type."),
+    minimum: optionalOf(z.int(), `${lengthOrRange}, the smallest accepted length or value, if there is one.`),
+    maximum: optionalOf(z.int(), `${lengthOrRange}, the largest accepted length or value, if there is one.`),
+    allowed: optionalOf(z.array(z.string()), "For `constraint.enum`, the accepted values or names."),
+  },
+  "Details of the error. Which properties are present depends on the code.",
+);
+
+const one = stated(
+  "ErrorObject",
+  {
+    code: [ErrorCodes, "The error code. The list of codes is closed."],
+    title: [z.string(), "A short, fixed summary of the code."],
+    detail: [z.string(), "An explanation of this error for people."],
+    sub_code: [ErrorSubCode, "For `invalid_parameter`, the rule that the parameter violates; otherwise `none`."],
+    source: optionalOf(source.schema, "The part of the request that caused the error."),
+    params: optionalOf(params.schema, "Details of the error."),
+  },
+  "One error.",
+);
+
+const document = stated(
+  "ErrorDocument",
+  { errors: [z.array(one.schema).check(z.minLength(1)), "All errors of the request."] },
+  "The body of every error response. It lists every error of the request.",
+);
+export const ErrorDocument = document.schema;
 
 export const errorSchemas: readonly NamedSchema[] = [
-  named(
-    "ErrorDocument",
-    ErrorDocument,
-    { errors: "All errors of the request." },
-    "The body of every error response. It lists every error of the request.",
-  ),
-  named(
-    "ErrorObject",
-    ErrorObject,
-    {
-      code: "The error code. The list of codes is closed.",
-      title: "A short, fixed summary of the code.",
-      detail: "An explanation of this error for people.",
-      sub_code: "For `invalid_parameter`, the rule that the parameter violates; otherwise `none`.",
-      source: "The part of the request that caused the error.",
-      params: "Details of the error.",
-    },
-    "One error.",
-  ),
+  ...[document, one, source, params, resource],
   { name: "ErrorCode", schema: ErrorCodes, description: "The error codes." },
   { name: "ErrorSubCode", schema: ErrorSubCode, description: "The rules that a parameter can violate." },
-  named(
-    "ErrorSource",
-    ErrorSource,
-    {
-      in: "Where the parameter is.",
-      pointer:
-        "A JSON pointer: `/data/name` in a body (also for the form part `data[name]`), `/first` in the query, `/Idempotency-Key` for a header, `/upload_id` in the path. Empty if the error is about the body as a whole.",
-    },
-    "The part of the request that caused the error.",
-  ),
   { name: "ErrorLocation", schema: ErrorLocation, description: "The parts of a request." },
-  named(
-    "ErrorParams",
-    ErrorParams,
-    {
-      account: "The account for which the feature is not enabled.",
-      permission: "The missing permission.",
-      resource: "The resource that does not exist, or the one that already uses the value.",
-      limit_bytes: "The largest accepted size, in bytes.",
-      direct_upload: "`true` if the file can be uploaded directly.",
-      expected: "The accepted media type.",
-      minimum:
-        "For `constraint.length` and `constraint.range`, the smallest accepted length or value, if there is one.",
-      maximum: "For `constraint.length` and `constraint.range`, the largest accepted length or value, if there is one.",
-      allowed: "For `constraint.enum`, the accepted values or names.",
-    },
-    "Details of the error. Which properties are present depends on the code.",
-  ),
-  named(
-    "ErrorResource",
-    Resource,
-    { id: "The id of the resource, as the request gives it.", type: "The type of the resource." },
-    "A resource that an error is about.",
-  ),
 ];

@@ -1,22 +1,23 @@
 import * as z from "zod/mini";
 import { Actor, WrittenEvent } from "../../shared/history/event.ts";
 import type { NamedSchema } from "../../shared/route.ts";
-import { named } from "../../shared/schema/documents.ts";
+import { named, stated } from "../../shared/schema/documents.ts";
 
 const [apiKeyActor, operatorActor, checkoutActor] = Actor.def.options;
 const type = "The type.";
 
-export const EventDelivery = z.object({
-  version: z.string(),
-  id: z.string(),
-  "detail-type": z.string(),
-  source: z.string(),
-  account: z.string(),
-  time: z.iso.datetime(),
-  region: z.string(),
-  resources: z.array(z.string()),
-  detail: WrittenEvent,
+const delivery = stated("EventDelivery", {
+  version: [z.string(), "The version of EventBridge's envelope: 0."],
+  id: [z.string(), "The id of this delivery. `detail.id` identifies the event."],
+  "detail-type": [z.string(), "The event's type."],
+  source: [z.string(), "Always `patchbay`."],
+  account: [z.string(), "The AWS account of the deployment."],
+  time: [z.iso.datetime(), "The time of the change, to the second."],
+  region: [z.string(), "The AWS region of the deployment."],
+  resources: [z.array(z.string()), "Always empty."],
+  detail: [WrittenEvent, "The event."],
 });
+export const EventDelivery = delivery.schema;
 
 export const eventSchemas: readonly NamedSchema[] = [
   {
@@ -77,15 +78,5 @@ export const eventSchemas: readonly NamedSchema[] = [
     answer: "The carrier's response to the attachment or its withdrawal, without the text.",
     request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
   }),
-  named("EventDelivery", EventDelivery, {
-    version: "The version of EventBridge's envelope: 0.",
-    id: "The id of this delivery. `detail.id` identifies the event.",
-    "detail-type": "The event's type.",
-    source: "Always `patchbay`.",
-    account: "The AWS account of the deployment.",
-    time: "The time of the change, to the second.",
-    region: "The AWS region of the deployment.",
-    resources: "Always empty.",
-    detail: "The event.",
-  }),
+  delivery,
 ];

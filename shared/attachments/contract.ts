@@ -2,49 +2,76 @@ import * as z from "zod/mini";
 import { alreadyTaken, problem, problemIn } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Contract } from "../route.ts";
-import { documented, idProperty, ids, named, page, pageParameters, timeProperties } from "../schema/documents.ts";
-import { pick, Timestamp, Ulid } from "../schema/fields.ts";
+import {
+  documented,
+  idProperty,
+  ids,
+  named,
+  page,
+  pageParameters,
+  stated,
+  statedId,
+  timeProperties,
+} from "../schema/documents.ts";
+import { pick, Timestamp } from "../schema/fields.ts";
 import type { ParentType } from "../table/keys.ts";
 import * as schema from "./attachment-schema.ts";
 import * as rows from "./routes.ts";
 
 /** What the OpenAPI document says about the endpoints of attachments: documents, texts and examples. No function loads this file. */
 
-const RequestDocument = z.object({ type: z.literal("request"), data: z.object({ id: Ulid }) });
+const requestData = stated("RequestData", statedId);
+const RequestDocument = z.object({ type: z.literal("request"), data: requestData.schema });
 const FileDocument = z.object({ type: z.literal("file"), data: schema.FileData });
 const ForwardingDocument = z.object({ type: z.literal("forwarding"), data: schema.ForwardingData });
 
-const OrderAttachmentAssociations = z.object({
-  file: z.optional(FileDocument),
-  forwarding: z.optional(ForwardingDocument),
+const associations = {
+  file: [z.optional(FileDocument), "The stored file. Present if `include` requests it."],
+  forwarding: [
+    z.optional(ForwardingDocument),
+    "The state of the attachment at the carrier. Present if `include` requests it.",
+  ],
+} as const;
+const ofOrder = stated("OrderAttachmentAssociations", associations);
+const ofRequest = stated("RequestAttachmentAssociations", {
+  request: [RequestDocument, "The request that the attachment belongs to. Its id stays the same after checkout."],
+  ...associations,
 });
 
-const RequestAttachmentAssociations = z.object({ request: RequestDocument, ...OrderAttachmentAssociations.shape });
+const uploadFile = {
+  filename: "The name of the file.",
+  content_type: "The media type of the file, without parameters.",
+  bytes: "The size of the file, in bytes.",
+  sha256: "The SHA-256 of the file, in hexadecimal.",
+};
 
-const UploadData = z.object({
-  id: Ulid,
-  filename: z.string(),
-  content_type: z.string(),
-  bytes: schema.UploadBytes,
-  sha256: z.string(),
-  method: z.literal("PUT"),
-  url: z.url(),
-  headers: z.record(z.string(), z.string()),
-  expires_at: Timestamp,
+const uploadData = stated("UploadData", {
+  ...statedId,
+  filename: [z.string(), uploadFile.filename],
+  content_type: [z.string(), uploadFile.content_type],
+  bytes: [schema.UploadBytes, uploadFile.bytes],
+  sha256: [z.string(), uploadFile.sha256],
+  method: [z.literal("PUT"), "The HTTP method to send the file with."],
+  url: [z.url(), "Where to send the file. The URL is signed and grants access by itself: keep it secret."],
+  headers: [
+    z.record(z.string(), z.string()),
+    "The headers to send the file with, exactly as given, without `Authorization`. HTTP clients usually set `Content-Length` by themselves.",
+  ],
+  expires_at: [Timestamp, "The file must be sent and the upload completed before this time."],
 });
 
 export const attachmentDocuments = {
   request_attachment: z.object({
     type: z.literal("request_attachment"),
     data: schema.AttachmentData,
-    associations: RequestAttachmentAssociations,
+    associations: ofRequest.schema,
   }),
   order_attachment: z.object({
     type: z.literal("order_attachment"),
     data: schema.AttachmentData,
-    associations: z.optional(OrderAttachmentAssociations),
+    associations: z.optional(ofOrder.schema),
   }),
-  upload: z.object({ type: z.literal("upload"), data: UploadData }),
+  upload: z.object({ type: z.literal("upload"), data: uploadData.schema }),
   request: RequestDocument,
   file: FileDocument,
   forwarding: ForwardingDocument,
@@ -55,29 +82,12 @@ const newMetadata = {
   filename: "The name of the file. Defaults to the name of the uploaded file.",
 };
 
-const uploadFile = {
-  filename: "The name of the file.",
-  content_type: "The media type of the file, without parameters.",
-  bytes: "The size of the file, in bytes.",
-  sha256: "The SHA-256 of the file, in hexadecimal.",
-};
-
-const associations = {
-  file: "The stored file. Present if `include` requests it.",
-  forwarding: "The state of the attachment at the carrier. Present if `include` requests it.",
-};
-
 const schemas = [
   named("AttachmentData", schema.AttachmentData, { ...idProperty, ...newMetadata, ...timeProperties }),
   named("NewAttachment", schema.NewAttachment, { file: "The file. Required, and not empty.", ...newMetadata }),
   named("AttachmentCompleteData", schema.NewMetadata, newMetadata),
   named("AttachmentUpdateData", schema.AttachmentChanges, pick(schema.AttachmentChanges, schema.metadataDescriptions)),
-  named("RequestAttachmentAssociations", RequestAttachmentAssociations, {
-    request: "The request that the attachment belongs to. Its id stays the same after checkout.",
-    ...associations,
-  }),
-  named("OrderAttachmentAssociations", OrderAttachmentAssociations, associations),
-  named("RequestData", RequestDocument.shape.data, idProperty),
+  ...[ofRequest, ofOrder, requestData, uploadData],
   named("FileData", schema.FileData, {
     bytes: "The size of the file, in bytes.",
     content_type: "The media type that the upload gave.",
@@ -102,15 +112,6 @@ const schemas = [
   }),
   { name: "ForwardingState", schema: schema.ForwardingState },
   named("UploadCreateData", schema.UploadFile, uploadFile),
-  named("UploadData", UploadData, {
-    ...idProperty,
-    ...uploadFile,
-    method: "The HTTP method to send the file with.",
-    url: "Where to send the file. The URL is signed and grants access by itself: keep it secret.",
-    headers:
-      "The headers to send the file with, exactly as given, without `Authorization`. HTTP clients usually set `Content-Length` by themselves.",
-    expires_at: "The file must be sent and the upload completed before this time.",
-  }),
 ];
 
 const include = { file: "the size, the type and the hash of the file.", forwarding: "its state at the carrier." };

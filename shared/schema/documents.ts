@@ -1,16 +1,12 @@
 import * as z from "zod/mini";
 import { limits } from "../limits.ts";
 import type { Docs, DocumentedRoute, NamedSchema, QueryReads, Reads, Route } from "../route.ts";
+import { mapped, Ulid } from "./fields.ts";
 
 /** Schemas, texts and examples that the contracts of all domains share. No function loads this file. */
 
 const count = () => z.int().check(z.minimum(0));
 const cursor = () => z.nullable(z.string().check(z.minLength(1)));
-
-export const PageInfo = z.object({ after: cursor(), before: cursor(), limit: count(), total: count() });
-
-export const listOf = <T extends z.core.$ZodType>(document: T) =>
-  z.object({ type: z.literal("list"), data: z.object({ items: z.array(document), page_info: PageInfo }) });
 
 /** Names an object, and describes its properties. A text that is missing or superfluous does not compile. */
 export const named = <S extends z.core.$ZodShape>(
@@ -18,7 +14,23 @@ export const named = <S extends z.core.$ZodShape>(
   schema: z.ZodMiniObject<S>,
   properties: { readonly [K in keyof S]: string },
   description?: string,
-): NamedSchema => ({ name, schema, properties, ...(description && { description }) });
+) => ({ name, schema, properties, ...(description && { description }) }) satisfies NamedSchema;
+
+type Stated<S> = { readonly [K in keyof S]: readonly [schema: S[K], text: string] };
+
+function shapeOf<S extends z.core.$ZodShape>(properties: Stated<S>): S;
+function shapeOf(properties: Stated<z.core.$ZodShape>) {
+  return mapped(properties, ([schema]) => schema);
+}
+
+function textsOf<S extends z.core.$ZodShape>(properties: Stated<S>): { readonly [K in keyof S]: string };
+function textsOf(properties: Stated<z.core.$ZodShape>) {
+  return mapped(properties, ([, text]) => text);
+}
+
+/** Names an object that only the OpenAPI document has, and states the schema and the text of each property together. */
+export const stated = <S extends z.core.$ZodShape>(name: string, properties: Stated<S>, description?: string) =>
+  named(name, z.object(shapeOf<S>(properties)), textsOf<S>(properties), description);
 
 type QueryTexts<Q> = {
   readonly [K in keyof Q]-?: Exclude<Q[K], undefined> extends readonly (infer N extends string)[]
@@ -40,6 +52,7 @@ export const envelopeProperties = {
 } as const;
 
 export const idProperty = { id: "The unique identifier, a ULID." } as const;
+export const statedId = { id: [Ulid, idProperty.id] } as const;
 
 export const timeProperties = {
   inserted_at: "When it was created.",
@@ -51,17 +64,20 @@ export const listProperties = {
   page_info: "The position of this page in the list.",
 } as const;
 
-export const pageInfo = named(
+export const pageInfo = stated(
   "PageInfo",
-  PageInfo,
   {
-    after: "The cursor of the next page, or null on the last page.",
-    before: "The cursor of the previous page, or null on the first page.",
-    limit: "The page size.",
-    total: "The number of documents in the whole list.",
+    after: [cursor(), "The cursor of the next page, or null on the last page."],
+    before: [cursor(), "The cursor of the previous page, or null on the first page."],
+    limit: [count(), "The page size."],
+    total: [count(), "The number of documents in the whole list."],
   },
   "The position of a page in its list.",
 );
+export const PageInfo = pageInfo.schema;
+
+export const listOf = <T extends z.core.$ZodType>(document: T) =>
+  z.object({ type: z.literal("list"), data: z.object({ items: z.array(document), page_info: PageInfo }) });
 
 export const pageParameters = {
   first: `The number of documents to return from the start of the list, or after \`after\`. The default is ${limits.pageSize.default}.`,

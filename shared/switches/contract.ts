@@ -1,22 +1,31 @@
 import * as z from "zod/mini";
 import { alreadyTaken, problem } from "../errors.ts";
 import type { Contract } from "../route.ts";
-import { documented, idProperty, ids, named, page, pageParameters, timeProperties } from "../schema/documents.ts";
-import { Ulid } from "../schema/fields.ts";
+import {
+  documented,
+  idProperty,
+  ids,
+  named,
+  page,
+  pageParameters,
+  stated,
+  statedId,
+  timeProperties,
+} from "../schema/documents.ts";
 import * as rows from "./routes.ts";
 import { NewSwitch, SwitchChanges, SwitchData, settingsDescriptions, settingsExample } from "./switch-schema.ts";
 
 /** What the OpenAPI document says about the endpoints of switches: documents, texts and examples. No function loads this file. */
 
-const AccountDocument = z.object({
-  type: z.literal("account"),
-  data: z.object({ id: Ulid, name: z.string() }),
+const accountData = stated("AccountData", { ...statedId, name: [z.string(), "The name of the account."] });
+const AccountDocument = z.object({ type: z.literal("account"), data: accountData.schema });
+
+const associations = stated("SwitchAssociations", {
+  account: [z.optional(AccountDocument), "The account that the switch belongs to. Present if `include` requests it."],
 });
 
-const SwitchAssociations = z.object({ account: z.optional(AccountDocument) });
-
 const documents = {
-  switch: z.object({ type: z.literal("switch"), data: SwitchData, associations: z.optional(SwitchAssociations) }),
+  switch: z.object({ type: z.literal("switch"), data: SwitchData, associations: z.optional(associations.schema) }),
   account: AccountDocument,
 };
 
@@ -121,10 +130,7 @@ export const switchContract: Contract = {
       mms_options: "Reserved. Always null.",
       ...timeProperties,
     }),
-    named("SwitchAssociations", SwitchAssociations, {
-      account: "The account that the switch belongs to. Present if `include` requests it.",
-    }),
-    named("AccountData", AccountDocument.shape.data, { ...idProperty, name: "The name of the account." }),
+    ...[associations, accountData],
     { name: "AuthMethod", schema: SwitchData.shape.sms_auth_method },
   ],
 };
