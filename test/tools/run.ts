@@ -1,39 +1,53 @@
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { fail } from "../../infra/local/command.ts";
 import { install } from "./install.ts";
 
 /** `npm run tools` installs what single checks use. The other commands install it, then run scripts of this folder's package.json. */
 
-const commands = {
+/** The scripts of a list run at the same time, after those of the list before. */
+type Command = { readonly does: string; readonly scripts: readonly (readonly string[])[] };
+
+const commands: Readonly<Record<string, Command>> = {
   tools: {
     does: "Installs what checks use, in test/tools. Their commands do it, too.",
     scripts: [],
   },
   check: {
     does: "Checks types, format, lint and unused code, with openapi.d.ts as of now.",
-    scripts: ["openapi:types", "check"],
+    scripts: [["openapi:types"], ["check:types", "check:style", "check:unused", "check:tables"]],
   },
-  format: { does: "Formats the code, and mends what lint can mend.", scripts: ["format"] },
-  "openapi:lint": { does: "Checks openapi.json with Redocly's strict rules.", scripts: ["openapi:lint"] },
-  "openapi:types": { does: "Writes the types of openapi.json to openapi.d.ts.", scripts: ["openapi:types"] },
+  format: { does: "Formats the code, and mends what lint can mend.", scripts: [["format"]] },
+  "openapi:lint": { does: "Checks openapi.json with Redocly's strict rules.", scripts: [["openapi:lint"]] },
+  "openapi:types": { does: "Writes the types of openapi.json to openapi.d.ts.", scripts: [["openapi:types"]] },
 };
 
-const run = () => {
+/** Prints what a script has printed once it ends. */
+const runScript = async (script: string) => {
+  const child = spawn(`npm run -s ${script}`, {
+    cwd: import.meta.dirname,
+    shell: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [output, errors, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  process.stdout.write(output);
+  process.stderr.write(errors);
+  return status === 0;
+};
+
+const run = async () => {
   const [name = "", ...args] = process.argv.slice(2);
-  const command = new Map(Object.entries(commands)).get(name);
+  const command = commands[name];
   const { values } = parseArgs({ args, options: { help: { type: "boolean" } } });
   if (values.help || !command) return console.log(`Usage: npm run ${name}\n\n${command?.does}`);
   install(import.meta.dirname);
-  for (const script of command.scripts) {
-    const options = { cwd: import.meta.dirname, shell: true, stdio: "inherit" } as const;
-    const { status } = spawnSync(`npm run -s ${script}`, options);
-    if (status !== 0) return process.exit(status ?? 1);
-  }
+  for (const scripts of command.scripts)
+    if ((await Promise.all(scripts.map(runScript))).includes(false)) {
+      process.exitCode = 1;
+      return;
+    }
 };
 
-try {
-  run();
-} catch (error) {
-  fail(error);
-}
+run().catch(fail);

@@ -127,7 +127,13 @@ describe("a JSON body", () => {
 
 describe("an Idempotency-Key", () => {
   const written = { version: 1, updated_at: "2026-11-21T10:00:00.000Z" };
-  const unrestricted = { label: null, inserted_at: written.updated_at, expires_at: null, revoked: false, replaced_by: null };
+  const unrestricted = {
+    label: null,
+    inserted_at: written.updated_at,
+    expires_at: null,
+    revoked: false,
+    replaced_by: null,
+  };
   const apiKey = { id: "1", account: `account-${crypto.randomUUID()}`, user: "1", ...unrestricted, ...written };
   const event = (key: string) => eventOf(createAttachmentRoutes.request, { headers: { "Idempotency-Key": key } });
   const present = (key: string) => readIdempotencyKey(event(key), Promise.resolve(apiKey));
