@@ -4,6 +4,7 @@ import { S3Client } from "@aws-sdk/client-s3";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { ulid } from "ulid";
 import { lambdaContext } from "../../infra/local/proxy-event.ts";
+import { interceptCalls } from "../support/fault-proxy/intercept.ts";
 import { sequentialRounds } from "../support/fault-proxy/proxy.ts";
 import { type EndpointRequest, requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { alternating, median, percentile, round, type Section } from "./figures.ts";
@@ -12,25 +13,18 @@ import { benchService } from "./service.ts";
 /** One AWS call of our code: its command and its time. */
 type Recorded = { readonly command: { readonly input: object }; readonly startedAt: number; endedAt: number };
 
-/** Records every command of the SDK's clients, later than it was sent, so that concurrent calls overlap. */
+/** Records every call of the SDK's clients, later than it was sent, so that concurrent calls overlap. */
 const recorder = () => {
   let calls: Recorded[] | undefined;
-  for (const { prototype } of [DynamoDBDocumentClient, S3Client]) {
-    const send: unknown = Reflect.get(prototype, "send");
-    if (typeof send !== "function") throw new Error("the SDK's clients have changed");
-    const recorded = async function (this: unknown, command: Recorded["command"], ...rest: readonly unknown[]) {
-      if (!calls) return Reflect.apply(send, this, [command, ...rest]);
-      const call = { command, startedAt: performance.now(), endedAt: 0 };
-      calls.push(call);
-      await sleep(25);
-      try {
-        return await Reflect.apply(send, this, [command, ...rest]);
-      } finally {
-        call.endedAt = performance.now();
-      }
-    };
-    Object.defineProperty(prototype, "send", { value: recorded });
-  }
+  interceptCalls(async ({ command }, pass) => {
+    if (!calls) return pass();
+    const call = { command, startedAt: performance.now(), endedAt: 0 };
+    calls.push(call);
+    await sleep(25);
+    return pass().finally(() => {
+      call.endedAt = performance.now();
+    });
+  });
   return async <T>(run: () => Promise<T>) => {
     const during: Recorded[] = [];
     calls = during;

@@ -1,9 +1,9 @@
 import { onTestFinished } from "vitest";
 import * as z from "zod/mini";
-import { dynamodb } from "../../../shared/table/client.ts";
 import type { Key } from "../../../shared/table/keys.ts";
+import { interceptCalls, type SdkCall } from "./intercept.ts";
 
-/** Intercepts the calls of this process to the table before they are sent, to delay or refuse them. */
+/** Delays or refuses calls of this process to the table. */
 
 const ItemKey = z.object({ pk: z.string(), sk: z.string() });
 const Keyed = z.looseObject({ Key: ItemKey });
@@ -18,7 +18,7 @@ export type Update = z.infer<typeof Update>;
 
 const Input = z.object({
   Key: z.optional(ItemKey),
-  RequestItems: z.optional(z.record(z.string(), z.object({ Keys: z.array(ItemKey) }))),
+  RequestItems: z.optional(z.record(z.string(), z.catch(z.object({ Keys: z.array(ItemKey) }), { Keys: [] }))),
   TransactItems: z.optional(
     z.array(
       z.object({
@@ -54,20 +54,30 @@ const itemsOf = (operation: string, input: z.infer<typeof Input>): Key[] => {
   return [...(input.Key ? [input.Key] : []), ...inTransaction, ...inBatch];
 };
 
+export const tableCallOf = ({ operation, command }: SdkCall): TableCall => {
+  const input = z.parse(Input, command.input);
+  const updates = (input.TransactItems ?? []).flatMap(({ Update }) => Update ?? []);
+  return { operation, input, items: itemsOf(operation, input), updates };
+};
+
 /** Calls `visit` for each call, which calls `pass` to send it; returns a function that ends the interception. */
-export const interceptTableCalls = (visit: <T>(call: TableCall, pass: () => Promise<T>) => Promise<T>) => {
-  dynamodb().middlewareStack.add(
-    (next, { commandName = "" }) =>
-      async (args) => {
-        const operation = commandName.replace(/Command$/, "");
-        const input = z.parse(Input, args.input);
-        const items = itemsOf(operation, input);
-        const updates = (input.TransactItems ?? []).flatMap(({ Update }) => Update ?? []);
-        return visit({ operation, input, items, updates }, () => next(args));
-      },
-    { step: "initialize", name: "intercept-table-calls", priority: "low" },
-  );
-  return () => dynamodb().middlewareStack.remove("intercept-table-calls");
+export const interceptTableCalls = (visit: (call: TableCall, pass: () => Promise<unknown>) => Promise<unknown>) =>
+  interceptCalls((call, pass) => (call.isTable ? visit(tableCallOf(call), pass) : pass()));
+
+/** What IAM is asked for: an action and, for one on an item, its partition and the attributes that are written. */
+export type Wanted = { readonly action: string; readonly pk: string; readonly attributes: readonly string[] };
+
+/** Each write of a transaction, and each item of a batch, is asked for. */
+export const wantedBy = ({ operation, input, items }: TableCall): Wanted[] => {
+  // A scan is of no partition.
+  if (!input.TransactItems)
+    return (items.length > 0 ? items : [{ pk: "" }]).map(({ pk }) => ({ action: operation, pk, attributes: [] }));
+  return input.TransactItems.flatMap(({ Put, Update, Delete, ConditionCheck }) => [
+    ...(Put ? [{ action: "PutItem", pk: Put.Item.pk, attributes: Object.keys(Put.Item) }] : []),
+    ...(Update ? [{ action: "UpdateItem", pk: Update.Key.pk, attributes: [] }] : []),
+    ...(Delete ? [{ action: "DeleteItem", pk: Delete.Key.pk, attributes: [] }] : []),
+    ...(ConditionCheck ? [{ action: "ConditionCheckItem", pk: ConditionCheck.Key.pk, attributes: [] }] : []),
+  ]);
 };
 
 /** Does something before the first call of this test that matches. */

@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import { interceptTableCalls, type TableCall } from "../fault-proxy/table-proxy.ts";
+import { interceptTableCalls, type Wanted, wantedBy } from "../fault-proxy/table-proxy.ts";
 import { synthesize } from "./template.ts";
 
 /** IAM, as far as it decides on calls to the table: a model of the conditions that infra/aws/grants.ts uses. */
@@ -23,18 +23,6 @@ const statementsOf = (holder: string) => {
     };
   });
 };
-
-type Wanted = { readonly action: string; readonly pk: string; readonly attributes: readonly string[] };
-
-const wantedBy = ({ operation, input, items }: TableCall): Wanted[] =>
-  input.TransactItems
-    ? input.TransactItems.flatMap(({ Put, Update, Delete, ConditionCheck }) => [
-        ...(Put ? [{ action: "PutItem", pk: Put.Item.pk, attributes: Object.keys(Put.Item) }] : []),
-        ...(Update ? [{ action: "UpdateItem", pk: Update.Key.pk, attributes: [] }] : []),
-        ...(Delete ? [{ action: "DeleteItem", pk: Delete.Key.pk, attributes: [] }] : []),
-        ...(ConditionCheck ? [{ action: "ConditionCheckItem", pk: ConditionCheck.Key.pk, attributes: [] }] : []),
-      ])
-    : items.map(({ pk }) => ({ action: operation.replace(/Get$/, "GetItem"), pk, attributes: [] }));
 
 /** From now on, this process's calls to the table need the permission of this role or managed policy, until the test ends. */
 export const allowOnly = (holder: string) => {

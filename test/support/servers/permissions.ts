@@ -1,9 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { S3Client } from "@aws-sdk/client-s3";
-import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import * as z from "zod/mini";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { routes } from "../../../shared/routes.ts";
+import { interceptCalls, type SdkCall } from "../fault-proxy/intercept.ts";
+import { tableCallOf, wantedBy } from "../fault-proxy/table-proxy.ts";
 
 /**
  * IAM for the tests: what a function calls without having it in its row of the tables of routes and steps fails, as on AWS.
@@ -17,33 +16,19 @@ const allowed = new Map<string, readonly string[]>([
 ]);
 const running = new AsyncLocalStorage<string>();
 
-const Transaction = z.object({ TransactItems: z.array(z.record(z.string(), z.unknown())) });
+const actionsOf = (call: SdkCall): string[] =>
+  call.isTable
+    ? wantedBy(tableCallOf(call)).map(({ action }) => action.replace("BatchGetItem", "GetItem"))
+    : [call.operation.replace("HeadObject", "GetObject")];
 
-/** The actions that IAM asks for. Each of a transaction's writes is one. */
-const actionsOf = (command: object, input: unknown): string[] => {
-  const name = command.constructor.name.replace("Command", "");
-  const { data } = z.safeParse(Transaction, input);
-  if (data) return data.TransactItems.flatMap((item) => Object.keys(item).map((kind) => `${kind}Item`));
-  if (/^(Batch)?Get$/.test(name)) return ["GetItem"];
-  return [name.replace("HeadObject", "GetObject")];
-};
-
-const check = (command: object & { readonly input: unknown }): void => {
+interceptCalls(async (call, pass) => {
   const name = running.getStore() ?? "";
-  const denied = actionsOf(command, command.input).filter((action) => !(allowed.get(name)?.includes(action) ?? true));
+  const actions = allowed.get(name);
+  const denied = actions ? actionsOf(call).filter((action) => !actions.includes(action)) : [];
   const message = `${name} is not authorized to perform: ${denied.join(", ")}`;
   if (denied.length > 0) throw Object.assign(new Error(message), { name: "AccessDeniedException" });
-};
-
-for (const { prototype } of [DynamoDBDocumentClient, S3Client]) {
-  const send: (...args: never[]) => unknown = prototype.send;
-  Object.assign(prototype, {
-    send(this: unknown, ...args: [Parameters<typeof check>[0], ...never[]]) {
-      check(args[0]);
-      return Reflect.apply(send, this, args);
-    },
-  });
-}
+  return pass();
+});
 
 /** Runs each handler with the permissions of its function. */
 export const withPermissions = <H extends (...args: never[]) => unknown>(handlers: ReadonlyMap<string, H>) =>
