@@ -118,8 +118,8 @@ describe("the function that applies files, invoked with the SDK", () => {
     const permissions = Array.from({ length: 1_000 }, (_, n) => `${n}:`.padEnd(255, "x"));
     const ids = Array.from({ length: 18 }, () => newId());
     const account = newId();
-    for (const id of ids)
-      await transact({ user: { put: { ...keys.user(id), id, account, permissions, disabled: false } } });
+    const user = { account, permissions, disabled: false, version: 1, updated_at: new Date().toISOString() };
+    for (const id of ids) await transact({ user: { put: { ...keys.user(id), id, ...user } } });
     let transactions = 0;
     proxies.table.choose(({ operation }) => {
       if (operation === "TransactWriteItems") transactions += 1;
