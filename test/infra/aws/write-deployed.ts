@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { deployedPages } from "../../support/models/deployed.ts";
 
 /** `npm run deployed` */
 
@@ -10,6 +9,9 @@ Writes docs/deployed.txt, every resource of production with all its properties, 
 stages differ. Their diff shows what a change of infra/aws deploys. Needs no AWS account.`;
 
 if (process.argv.length > 2) console.log(help);
-else
+else {
+  // Imported only here, because aws-cdk-lib takes a second.
+  const { deployedPages } = await import("../../support/models/deployed.ts");
   for (const [name, text] of Object.entries(deployedPages()))
     writeFileSync(join(import.meta.dirname, "../../../docs", name), text);
+}
