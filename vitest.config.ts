@@ -41,9 +41,9 @@ export default defineConfig({
   test: {
     // One embedded DynamoDB and S3 for all. Each process has a gateway of its own: the one here would keep them waiting.
     globalSetup: ["test/support/servers/stack.ts"],
-    // By default Vitest leaves one core alone: on a machine with two, files would run one after another. Three more than there
-    // are cores work while others wait for timeouts and for processes that they start.
-    maxWorkers: availableParallelism() + 3,
+    // By default Vitest leaves one core alone: on a machine with two, files would run one after another. Two more than there are
+    // cores work while others wait for timeouts and for processes that they start. Each takes three seconds to load the AWS SDK.
+    maxWorkers: availableParallelism() + 2,
     // The files of a project that is not isolated take turns in few processes, which load the AWS SDK once.
     projects: [
       project("service", {
