@@ -163,9 +163,9 @@ const proxyRefusal = (named: string, { method }: Call): Reply => {
   return { status, body: isHtml ? "<html>" : { message: "Forbidden" } };
 };
 
-/** The carrier's own words: a 422, or a 4xx with a reason. */
+/** The carrier's own words: a 422, or a 4xx with a reason. A 409 leaves open whether the cart is checked out. */
 const refusal = (named: string): Reply => {
-  const status = pick(`${named} status`, [422, 400, 403]);
+  const status = pick(`${named} status`, [422, 400, 403, 409]);
   return chance(`${named} reason`) < 0.5
     ? { status, body: { reason: "The letter is not signed." } }
     : { status: 422, body: { error: "not yet" } };

@@ -37,7 +37,7 @@ const hold = (promise: string, isKept: boolean, detail: string): void => {
 
 // At each commit.
 
-export const judgeCommit = (changes: readonly Change[]): void => {
+export const judgeCommit = (changes: readonly Change[], task: Task): void => {
   ledger.commits += 1;
   for (const { key, before, after } of changes) {
     if (key.sk.startsWith("ATTACHMENT#")) judgeAttachment(key.pk, before, after);
@@ -45,6 +45,7 @@ export const judgeCommit = (changes: readonly Change[]): void => {
       ledger.names.set(idOf(after), `request ${forwardable().length}, added`);
     if (key.pk === key.sk && parentIn(key.pk)) judgeParent(key.pk, before, after);
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after);
+    if (key.sk.startsWith("RECEIPT#") && after?.state === "pending") noteAnnouncement(task, key, after);
   }
   judgeVersion(changes);
   if (sinceFinish.length > 0) sinceFinish.push(truth());
@@ -93,6 +94,7 @@ const judgeRun = (before: Item, after: Item) => {
   const named = ledger.executions.get(run) ?? run;
   const ends = (...statuses: string[]) => before.status !== after.status && statuses.includes(String(after.status));
   ledger.runs.add(run);
+  noteLock(before, after);
   if (ends("CRASHED"))
     hold("only a run whose execution has ended has crashed", executionOf(run)?.status !== "RUNNING", named);
   if (ends("FAILED") && !after.outcome_unknown) hold("a failed run lifts its seal", sealOfOrder().run !== run, named);
@@ -154,49 +156,50 @@ const judgeCounts = (promise: string, reported: Missing, truths: readonly Truth[
 
 // At each call of the carrier.
 
-/** What an invocation has read of an attachment by its key, which it does before a call, and whether it had the lock then. */
-type Seen = { readonly item: Item | undefined; readonly hadLock: boolean };
-const seen = new WeakMap<Task, { readonly attachments: Map<string, Seen[]>; hadLockAt: number; hasLock: boolean }>();
-
-/** The lock and an attachment are read together, but for what DynamoDB leaves unprocessed, while other calls of the task go on, or while it is frozen. */
-const togetherMs = 5_000;
-
-export const noteRead = (task: Task, { sk }: Key, item: Item | undefined): void => {
-  const id = /^ATTACHMENT#(.*)/.exec(sk)?.[1];
-  if (id === undefined && sk !== "CHECKOUT") return;
-  const own = seen.get(task) ?? { attachments: new Map(), hadLockAt: Number.NEGATIVE_INFINITY, hasLock: false };
-  seen.set(task, own);
-  const time = elapsed() - task.frozenMs;
-  if (id !== undefined) {
-    const hadLock = own.hasLock || time - own.hadLockAt < togetherMs;
-    own.attachments.set(id, [...(own.attachments.get(id) ?? []), { item, hadLock }]);
-    return;
+/** Until when each execution's run had the lock and forwarded. */
+const noteLock = (...changed: readonly Item[]) => {
+  for (const { run, status, outcome_unknown } of changed) {
+    const named = ledger.executions.get(String(run)) ?? "";
+    const isForwarding = run === runItem().run && status === "RUNNING" && !outcome_unknown;
+    if (isForwarding) ledger.forwardsUntil.set(named, Number.POSITIVE_INFINITY);
+    else if (ledger.forwardsUntil.get(named) === Number.POSITIVE_INFINITY) ledger.forwardsUntil.set(named, elapsed());
   }
-  const isOwn = task.name.startsWith(`${ledger.executions.get(String(item?.run))}:`);
-  own.hasLock = isOwn && item?.status === "RUNNING" && !item.outcome_unknown;
-  if (own.hasLock) own.hadLockAt = time;
 };
+
+/** What a task has announced last, by request and attachment, and the version if it was current then: it never is again. */
+type Announced = { readonly at: number; readonly current: number | undefined };
+const announced = new WeakMap<Task, Map<string, Announced>>();
+
+const noteAnnouncement = (task: Task, { pk }: Key, { attachment, of, version }: Item) => {
+  const parent = of === "order" ? orderPk() : pk;
+  const isCurrent = itemAt({ pk: parent, sk: `ATTACHMENT#${attachment}` })?.version === version;
+  const own = announced.get(task) ?? new Map();
+  const announcement = { at: elapsed(), current: isCurrent ? Number(version) : undefined };
+  announced.set(task, own.set(`${pk}/${attachment}`, announcement));
+};
+
+/** How long ago a task may have found what it calls for, at its slowest: a read's time, and a wait before the call. */
+const slowestMs = 30_000;
 
 /** A call begins. */
 export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCall): void => {
-  const id = /attachments\/(\w+)/.exec(path)?.[1];
-  if (id === undefined) return;
-  // A letter of the order is read under each request at the same time, before and after its call is announced.
-  const calls = forwardable().length;
-  const last =
-    seen
-      .get(task)
-      ?.attachments.get(id)
-      ?.slice(calls === 1 ? -1 : -2 * calls) ?? [];
-  const withLock = last.filter(({ hadLock }) => hadLock);
-  const isCurrent = ({ item }: Seen) =>
-    method === "DELETE" ? !item : String(item?.version) === versionIn(idempotencyKey);
-  hold("only a run that forwards calls the carrier", withLock.length > 0, `${task.name}: ${method} ${id}`);
-  hold("a step sends only what is current", withLock.some(isCurrent), `${task.name}: ${method} ${id}`);
+  const [, request = "", id = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
+  if (method === "POST") {
+    const key = String(idempotencyKey);
+    ledger.checkoutKey ??= key;
+    hold("the checkout of a cart keeps its key", key === ledger.checkoutKey, task.name);
+  }
+  if (id === "") return;
+  const announcement = method === "PUT" ? announced.get(task)?.get(`${keys.request(request).pk}/${id}`) : undefined;
+  const foundAt = announcement?.at ?? elapsed() - task.frozenMs - slowestMs;
+  const until = ledger.forwardsUntil.get(task.name.split(":")[0] ?? "") ?? Number.NEGATIVE_INFINITY;
+  const isCurrent = method === "PUT" ? announcement?.current === versionIn(idempotencyKey) : ledger.deletedAt.has(id);
+  hold("only a run that forwards calls the carrier", until > foundAt, `${task.name}: ${method} ${id}`);
+  hold("a step sends only what is current", isCurrent, `${task.name}: ${method} ${id}`);
 };
 
 const versionIn = (idempotencyKey: string | null | undefined) =>
-  /^forward-\w+-\w+-(\d+)/.exec(idempotencyKey ?? "")?.[1];
+  Number(/^forward-\w+-\w+-(\d+)/.exec(idempotencyKey ?? "")?.[1]);
 
 /** The carrier has acted on a call. */
 export const judgeCall = (
