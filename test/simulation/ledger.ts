@@ -67,9 +67,6 @@ export const receiptsBelow = (request: string): Item[] => itemsBelow(keys.reques
 
 const attachmentsOf = (pk: string) => new Map(itemsBelow(pk, "ATTACHMENT#").map((item) => [idOf(item), item]));
 
-/** The order's seal, and whose it is. */
-export const sealOfOrder = (): { readonly run?: string } => Object(orderItem().seal);
-
 export const rememberSeal = (isSealed: boolean): void => {
   const ofOrder = attachmentsOf(orderPk());
   const sent = (id: string) => [id, new Map([...ofOrder, ...attachmentsOf(keys.request(id).pk)])] as const;

@@ -115,6 +115,8 @@ const proxies = {
 };
 const gateways = {
   "carrier PUT unavailable, acts late": 1,
+  ...kinds("carrier PUT", ["429", "refusal", "a proxy's refusal"], 0.4),
+  "process frozen": 0.2,
   ...kinds("customer", ["removes", "changes"], 0.7),
   "carrier in phases": 0.7,
   "carrier says when": 0.1,

@@ -22,7 +22,6 @@ import {
   rememberSeal,
   rename,
   runItem,
-  sealOfOrder,
 } from "./ledger.ts";
 import { allItems, type Change, itemAt } from "./table.ts";
 import { executionOf } from "./workflow.ts";
@@ -43,13 +42,22 @@ export const judgeCommit = (changes: readonly Change[], task: Task): void => {
     if (key.sk.startsWith("ATTACHMENT#")) judgeAttachment(key.pk, before, after);
     if (key.sk.startsWith("REQUEST#") && after && !ledger.names.has(idOf(after)))
       ledger.names.set(idOf(after), `request ${forwardable().length}, added`);
-    if (key.pk === key.sk && parentIn(key.pk)) judgeParent(key.pk, before, after);
+    if (isOrder(key)) judgeOrder(before, after);
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after);
     if (key.sk.startsWith("RECEIPT#") && after?.state === "pending") noteAnnouncement(task, key, after);
   }
   judgeVersion(changes);
+  const { seal, state } = orderItem();
+  const mayBeSealed = runItem().outcome_unknown === true || state === "CHECKED_OUT";
+  hold(
+    "an order is sealed only in doubt, or after success",
+    seal === undefined || mayBeSealed,
+    String(runItem().status),
+  );
   if (sinceFinish.length > 0) sinceFinish.push(truth());
 };
+
+const isOrder = ({ pk, sk }: Key) => pk === orderPk() && sk === pk;
 
 const judgeAttachment = (pk: string, before: Item | undefined, after: Item | undefined) => {
   if (before && !after) ledger.deletedAt.set(idOf(before), ledger.commits);
@@ -73,19 +81,18 @@ const judgeVersion = (changes: readonly Change[]) => {
   const ofOrder = [orderPk(), ...forwardable().map((id) => keys.request(id).pk)];
   const isPart = ({ pk, sk }: Key) =>
     (sk.startsWith("ATTACHMENT#") && ofOrder.includes(pk)) || (sk.startsWith("REQUEST#") && pk === orderPk());
-  const order = changes.find(({ key }) => key.pk === orderPk() && key.sk === orderPk());
+  const order = changes.find(({ key }) => isOrder(key));
   const hasMoved = order?.before?.attachments_version !== order?.after?.attachments_version;
   for (const { key } of changes) if (isPart(key)) hold("every change moves the order's version", hasMoved, key.sk);
 };
 
-const judgeParent = (pk: string, before: Item | undefined, after: Item | undefined) => {
+const judgeOrder = (before: Item | undefined, after: Item | undefined) => {
   if (before?.state === "CART" && after?.state === "CHECKED_OUT")
     hold("an order that is checked out is so at the carrier", cartNow().checked_out, "its cart is open");
   if (isDeepStrictEqual(before?.seal, after?.seal)) return;
   const { run, status } = runItem();
-  hold("only an order is sealed", pk === orderPk(), pk);
   if (after?.seal)
-    hold("only a run that has the lock seals", Object(after.seal).run === run && status === "RUNNING", pk);
+    hold("only a run that has the lock seals", Object(after.seal).run === run && status === "RUNNING", String(run));
   rememberSeal(after?.seal !== undefined);
 };
 
@@ -97,7 +104,6 @@ const judgeRun = (before: Item, after: Item) => {
   noteLock(before, after);
   if (ends("CRASHED"))
     hold("only a run whose execution has ended has crashed", executionOf(run)?.status !== "RUNNING", named);
-  if (ends("FAILED") && !after.outcome_unknown) hold("a failed run lifts its seal", sealOfOrder().run !== run, named);
   if (ends("FAILED", "CRASHED") && !after.outcome_unknown)
     hold("a failed run leaves the cart open, or a doubt", !cartNow().checked_out || hasCarrierLied(), named);
   if (ends("SUCCEEDED")) judgeReason(String(after.reason));
@@ -111,11 +117,6 @@ const judgeRun = (before: Item, after: Item) => {
   if (!isOpen) return;
   ledger.openAt = elapsed();
   hold("a cart counts as open only if it is", !cartNow().checked_out || hasCarrierLied(), named);
-  if (!before.outcome_unknown || after.status === "STOPPING") return;
-  // A doubt has ended: the cart is open. A run that goes on may keep its own seal, and call again.
-  const seal = orderItem().state === "CART" ? sealOfOrder().run : undefined;
-  const isOwn = after.status === "RUNNING" && seal === run;
-  hold("the order's seal is lifted once its cart is known to be open", seal === undefined || isOwn, named);
 };
 
 /** What the carrier lacks, and the receipts that leave open whether it has acted: those may be counted. */

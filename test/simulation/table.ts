@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   InternalServerError,
   ProvisionedThroughputExceededException,
@@ -8,7 +9,7 @@ import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand, TransactWriteCo
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { Item } from "../../shared/table/expressions.ts";
 import type { Key } from "../../shared/table/keys.ts";
-import { type Act, callService } from "./service.ts";
+import { type Act, callService, decided } from "./service.ts";
 import { chance, elapsed, faultOf, outside, type Task } from "./world.ts";
 
 /**
@@ -86,16 +87,6 @@ type Expressions = {
   readonly ExpressionAttributeValues?: Readonly<Record<string, unknown>> | undefined;
 };
 
-const isEqual = (one: unknown, other: unknown): boolean => {
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return one === other;
-  const [names, others] = [Object.keys(one), Object.keys(other)];
-  const values: readonly [Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>] = [
-    Object(one),
-    Object(other),
-  ];
-  return names.length === others.length && names.every((name) => isEqual(values[0][name], values[1][name]));
-};
-
 /** Evaluates the parts of a condition, which `AND` joins. One part may be two, joined by `OR` in parentheses. */
 const holds = (expression: string, item: Item | undefined, of: Expressions): boolean =>
   expression.split(/ AND (?![^(]*\) OR)/).every((part) =>
@@ -118,7 +109,7 @@ const holdsAlone = (
   if (absent) return value === undefined;
   if (operator === "<=") return typeof value === "number" && value <= Number(expected);
   if (operator !== "=") throw new Error(`The simulated table does not know the condition ${part}.`);
-  return value !== undefined && isEqual(value, copy(expected));
+  return value !== undefined && isDeepStrictEqual(value, copy(expected));
 };
 
 /** The item after an update: SET, ADD and REMOVE, in this order. */
@@ -263,20 +254,8 @@ const actOf = (command: object): Act<object> => {
       return () => ({ Items, Count: Items.length });
     };
   if (command instanceof TransactWriteCommand)
-    return (named, task) => decide(() => transactOrRefuse(command, named, task));
+    return (named, task) => decided(() => transactOrRefuse(command, named, task));
   throw new Error(`The simulated table does not know ${command.constructor.name}.`);
-};
-
-/** An error is decided when the call arrives, too. */
-const decide = <T>(act: () => T): (() => T) => {
-  try {
-    const result = act();
-    return () => result;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
-  }
 };
 
 const transactOrRefuse = ({ input }: TransactWriteCommand, named: string, task: Task) => {
