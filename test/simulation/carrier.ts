@@ -17,6 +17,7 @@ import {
   pick,
   place,
   say,
+  type Task,
 } from "./world.ts";
 
 /**
@@ -45,6 +46,8 @@ export type Character = {
 type Callbacks = {
   /** When a call has arrived. */
   readonly onCalled: (call: CartCall, named: string) => void;
+  /** When a response reaches its caller. */
+  readonly onAnswered: (task: Task, call: CartCall, reply: Reply) => void;
   /** Before and after a call has acted that began at this time. */
   readonly onActed: (call: CartCall, reply: Reply, before: Cart, begunAt: number) => void;
   /** Ids do not say what they are of. */
@@ -137,10 +140,15 @@ const answerToTheQuestion = (phase: string): Reply => {
     carrier.hasSaidNothing = silence.status < 300;
     return silence;
   }
+  return { status: 200, body: { checked_out: isCheckedOut(fault === "lie") } };
+};
+
+/** Whether the cart is checked out, as the carrier or its support says: once, it may deny it. */
+export const isCheckedOut = (isDenied: boolean): boolean => {
   const { checked_out } = carrier.cart;
-  const isLie = fault === "lie" && checked_out && !carrier.hasLied;
+  const isLie = isDenied && checked_out && !carrier.hasLied;
   carrier.hasLied ||= isLie;
-  return { status: 200, body: { checked_out: checked_out && !isLie } };
+  return checked_out && !isLie;
 };
 
 type Method = "GET" | "PUT" | "DELETE" | "POST";
@@ -186,7 +194,11 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
     };
     const answer = (reply: Reply, ms = travel("back")) => {
       line(String(reply.status));
-      after(ms, () => resolve(responseOf(reply)), task);
+      const arrive = () => {
+        carrier.onAnswered(task, call, reply);
+        resolve(responseOf(reply));
+      };
+      after(ms, arrive, task);
     };
     const key = `${call.method} ${call.path} ${call.idempotencyKey}`;
     const isGuarded = character.guardsKeys && call.method !== "GET";

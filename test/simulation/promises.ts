@@ -44,6 +44,8 @@ export const judgeCommit = (changes: readonly Change[], task: Task): void => {
       ledger.names.set(idOf(after), `request ${forwardable().length}, added`);
     if (isOrder(key)) judgeOrder(before, after);
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after);
+    if (key.sk === "CHECKOUT" && confirmedTo.delete(task))
+      hold("a 2xx is recorded at once", after?.checked_out === true, task.name);
     if (key.sk.startsWith("RECEIPT#") && after?.state === "pending") noteAnnouncement(task, key, after);
   }
   judgeVersion(changes);
@@ -102,10 +104,12 @@ const judgeRun = (before: Item, after: Item) => {
   const ends = (...statuses: string[]) => before.status !== after.status && statuses.includes(String(after.status));
   ledger.runs.add(run);
   noteLock(before, after);
+  hold("a 2xx is never forgotten", !before.checked_out || after.checked_out === true, named);
+  const isOpenOrDenied = !cartNow().checked_out || (hasCarrierLied() && !before.checked_out);
   if (ends("CRASHED"))
     hold("only a run whose execution has ended has crashed", executionOf(run)?.status !== "RUNNING", named);
   if (ends("FAILED", "CRASHED") && !after.outcome_unknown)
-    hold("a failed run leaves the cart open, or a doubt", !cartNow().checked_out || hasCarrierLied(), named);
+    hold("a failed run leaves the cart open, or a doubt", isOpenOrDenied, named);
   if (ends("SUCCEEDED")) judgeReason(String(after.reason));
   if (ends("FAILED") && after.outcome_unknown && after.consecutive_waits === checkoutLimits.consecutiveWaits)
     hold(
@@ -116,7 +120,7 @@ const judgeRun = (before: Item, after: Item) => {
   const isOpen = orderItem().state === "CART" && !after.outcome_unknown && (before.outcome_unknown || ends("FAILED"));
   if (!isOpen) return;
   ledger.openAt = elapsed();
-  hold("a cart counts as open only if it is", !cartNow().checked_out || hasCarrierLied(), named);
+  hold("a cart counts as open only if it is", isOpenOrDenied, named);
 };
 
 /** What the carrier lacks, and the receipts that leave open whether it has acted: those may be counted. */
@@ -201,6 +205,14 @@ export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCa
 
 const versionIn = (idempotencyKey: string | null | undefined) =>
   Number(/^forward-\w+-\w+-(\d+)/.exec(idempotencyKey ?? "")?.[1]);
+
+/** The tasks to which the carrier has said that it has checked the cart out, until they write that down. */
+const confirmedTo = new WeakSet<Task>();
+
+/** A response has arrived. */
+export const judgeAnswer = (task: Task, { method }: CartCall, { status }: Reply): void => {
+  if (method === "POST" && status < 300) confirmedTo.add(task);
+};
 
 /** The carrier has acted on a call. */
 export const judgeCall = (

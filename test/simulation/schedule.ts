@@ -24,7 +24,7 @@ import {
   tellOfEnd,
   uploadLetters,
 } from "./people.ts";
-import { judgeCall, judgeCommit, judgeEnd, judgeRemoval, judgeSwept, noteStep } from "./promises.ts";
+import { judgeAnswer, judgeCall, judgeCommit, judgeEnd, judgeRemoval, judgeSwept, noteStep } from "./promises.ts";
 import { allItems, beginTable, removeExpired } from "./table.ts";
 import { beginWorkflow } from "./workflow.ts";
 import {
@@ -150,6 +150,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   beginLedger(place.order, place.requests);
   beginCarrier(character, {
     onCalled: react,
+    onAnswered: judgeAnswer,
     onActed: judgeCall,
     nameOf: (path) => rename(path).replaceAll(/\/carts\/order|\/requests|\/attachments/g, ""),
   });
