@@ -337,6 +337,8 @@ export const requestCarrier = (url: URL, { method, headers, signal }: RequestOpt
   const chunks: Buffer[] = [];
   const task = currentTask();
   const outgoing = new Writable({
+    // Once the body is written, the connection can still break.
+    autoDestroy: false,
     write: (chunk, _encoding, done) => {
       chunks.push(Buffer.from(chunk));
       done();

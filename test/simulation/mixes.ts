@@ -88,12 +88,13 @@ const silentCalls = { ...kinds("carrier PUT", silent, 0.7), ...kinds("carrier DE
 const oldPuts = kinds("carrier PUT", [...silent, "delayed", "refusal"], 0.5);
 const oldCopies = { "invocation twice": 0.7, "invocation lost": 0.4, "process slow": 0.7, "carrier PUT delayed": 0.5 };
 const copiesInDoubt = {
-  ...kinds("carrier POST", [...silent, "delayed", "a proxy's refusal"], 0.6),
+  ...kinds("carrier POST", ["broken, acts late", "no response, acts late", "unavailable, acts late"], 0.5),
+  ...kinds("carrier POST", ["delayed", "a proxy's refusal", "refusal"], 0.6),
   ...kinds("carrier GET", ["a proxy's refusal", "delayed", "lie"], 0.6),
   "invocation twice": 1,
-  "process killed": 0.1,
-  "process slow": 0.5,
-  "operator aborts": 1,
+  "process slow": 0.8,
+  "process killed": 0.05,
+  "operator aborts": 0.5,
 };
 const aborted = {
   ...kinds("invocation", ["unavailable", "twice", "again, late"], 0.3),
@@ -130,11 +131,11 @@ const onlookers = {
   "carrier GET lie": 0.5,
   "invocation unavailable": 0.3,
   "invocation twice": 0.5,
-  "process slow": 0.3,
+  "process slow": 0.7,
   "process killed": 0.1,
   ...kinds("EventBridge", ["lost", "twice", "late"], 0.7),
   "Step Functions lags": 0.7,
-  "operator aborts": 0.7,
+  "operator aborts": 1,
   "operator absent": 0.6,
   "operator settles": 0.9,
   "operator misled": 0.5,
