@@ -59,7 +59,7 @@ const newCarrier = (character: Character, callbacks: Callbacks) => ({
   character,
   cart: emptyCart(),
   hasLied: false,
-  /** Whether its last answer was a 2xx to the question that does not say whether the cart is checked out. */
+  /** Whether the last response that has arrived was a 2xx to the question that does not say whether the cart is checked out. */
   hasSaidNothing: false,
   /** The calls that it is processing, by path and key. */
   processing: new Set<string>(),
@@ -136,10 +136,7 @@ const answerToTheQuestion = (phase: string): Reply => {
   const fault = faultOf("carrier GET", phase, ["unusable answer", "lie"]);
   const silence =
     fault === "unusable answer" ? pick<Reply>(`${phase} unusable`, unusable) : carrier.character.cannotSay;
-  if (silence) {
-    carrier.hasSaidNothing = silence.status < 300;
-    return silence;
-  }
+  if (silence) return silence;
   return { status: 200, body: { checked_out: isCheckedOut(fault === "lie") } };
 };
 
@@ -195,6 +192,8 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
     const answer = (reply: Reply, ms = travel("back")) => {
       line(String(reply.status));
       const arrive = () => {
+        const isUsable = typeof Object(reply.body).checked_out === "boolean";
+        carrier.hasSaidNothing = call.method === "GET" && reply.status < 300 && !isUsable;
         carrier.onAnswered(task, call, reply);
         resolve(responseOf(reply));
       };

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Cart, CartCall, Reply } from "../../infra/local/carrier-carts.ts";
 import { fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
-import { checkoutLimits } from "../../shared/checkout/limits.ts";
+import { checkoutLimits, maxCallMs } from "../../shared/checkout/limits.ts";
 import { lateChanges } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { type Key, keys, parentIn } from "../../shared/table/keys.ts";
@@ -183,8 +183,8 @@ const noteAnnouncement = (task: Task, { pk }: Key, { attachment, of, version }: 
   announced.set(task, own.set(`${pk}/${attachment}`, announcement));
 };
 
-/** How long ago a task may have found what it calls for, at its slowest: a read's time, and a wait before the call. */
-const slowestMs = 30_000;
+/** How long ago a task may have found what it calls for: before a read's time, a wait, and the attempts before this one. */
+const slowestMs = () => 30_000 + maxCallMs(0);
 
 /** A call begins. */
 export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCall): void => {
@@ -196,7 +196,7 @@ export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCa
   }
   if (id === "") return;
   const announcement = method === "PUT" ? announced.get(task)?.get(`${keys.request(request).pk}/${id}`) : undefined;
-  const foundAt = announcement?.at ?? elapsed() - task.frozenMs - slowestMs;
+  const foundAt = announcement?.at ?? elapsed() - task.frozenMs - slowestMs();
   const until = ledger.forwardsUntil.get(task.name.split(":")[0] ?? "") ?? Number.NEGATIVE_INFINITY;
   const isCurrent = method === "PUT" ? announcement?.current === versionIn(idempotencyKey) : ledger.deletedAt.has(id);
   hold("only a run that forwards calls the carrier", until > foundAt, `${task.name}: ${method} ${id}`);
