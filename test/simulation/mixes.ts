@@ -172,7 +172,7 @@ export const mixes: Readonly<Record<string, Mix>> = {
     least: 0.2,
   },
   proxies: { kinds: proxies, share: 0.5, least: 0.3 },
-  gateways: { kinds: gateways, share: 0.6, least: 0.4 },
+  gateways: { kinds: gateways, share: 0.8, least: 0.4 },
   onlookers: { kinds: onlookers, share: 0.5, least: 0.3 },
   aborted: { kinds: aborted, share: 0.7, least: 0.5 },
   requests: {

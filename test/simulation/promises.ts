@@ -50,12 +50,8 @@ export const judgeCommit = (changes: readonly Change[], task: Task): void => {
   }
   judgeVersion(changes);
   const { seal, state } = orderItem();
-  const mayBeSealed = runItem().outcome_unknown === true || state === "CHECKED_OUT";
-  hold(
-    "an order is sealed only in doubt, or after success",
-    seal === undefined || mayBeSealed,
-    String(runItem().status),
-  );
+  const isSealable = !seal || runItem().outcome_unknown === true || state === "CHECKED_OUT";
+  hold("an order is sealed only in doubt, or after success", isSealable, String(runItem().status));
   if (sinceFinish.length > 0) sinceFinish.push(truth());
 };
 
@@ -111,12 +107,9 @@ const judgeRun = (before: Item, after: Item) => {
   if (ends("FAILED", "CRASHED") && !after.outcome_unknown)
     hold("a failed run leaves the cart open, or a doubt", isOpenOrDenied, named);
   if (ends("SUCCEEDED")) judgeReason(String(after.reason));
-  if (ends("FAILED") && after.outcome_unknown && after.consecutive_waits === checkoutLimits.consecutiveWaits)
-    hold(
-      "a run that got no usable answer says who can end the doubt",
-      !hasCarrierSaidNothing() || /checked_out.*order settle/.test(String(after.reason)),
-      named,
-    );
+  const isTooLong = after.outcome_unknown && after.consecutive_waits === checkoutLimits.consecutiveWaits;
+  const isSaid = !hasCarrierSaidNothing() || /checked_out.*order settle/.test(String(after.reason));
+  if (ends("FAILED") && isTooLong) hold("a run that got no usable answer says who can end the doubt", isSaid, named);
   const isOpen = orderItem().state === "CART" && !after.outcome_unknown && (before.outcome_unknown || ends("FAILED"));
   if (!isOpen) return;
   ledger.openAt = elapsed();
@@ -306,17 +299,10 @@ const judgeHistory = () => {
   for (const run of ledger.runs) hold("every run says how it has ended", ended.has(run), run);
   const changes = events.filter(({ type }) => /\.(created|updated|deleted)$/.test(String(type)));
   for (const [id, all] of Map.groupBy(changes, ({ resource }) => String(Object(resource).id))) {
-    const versions = all
-      .toSorted((one, other) => (String(one.at) < String(other.at) ? -1 : 1))
-      .map(({ resource }) => Object(resource).version);
-    hold(
-      "events are in the order of their times",
-      isDeepStrictEqual(
-        versions,
-        versions.toSorted((one, other) => one - other),
-      ),
-      id,
-    );
+    const inTime = all.toSorted((one, other) => (String(one.at) < String(other.at) ? -1 : 1));
+    const versions = inTime.map(({ resource }) => Number(Object(resource).version));
+    const isInOrder = versions.every((version, index) => version >= (versions[index - 1] ?? 0));
+    hold("events are in the order of their times", isInOrder, id);
   }
 };
 
@@ -330,10 +316,7 @@ export const judgeSwept = async (): Promise<void> => {
 
 /** A customer has tried to upload a letter of this name: all answers, and whether each was a repetition with an Idempotency-Key. */
 export const judgeUpload = (name: string, statuses: readonly number[], isRepeatable: boolean): void => {
-  const count = ledger.versions
-    .values()
-    .filter(([first]) => first?.name === name)
-    .toArray().length;
+  const count = [...ledger.versions.values()].filter(([first]) => first?.name === name).length;
   const isRefused = statuses.every((status) => status === 404 || status === 422);
   hold("what was refused is not stored", !isRefused || count === 0, name);
   hold("an Idempotency-Key creates one attachment", !isRepeatable || count <= 1, name);
@@ -341,10 +324,6 @@ export const judgeUpload = (name: string, statuses: readonly number[], isRepeata
 
 /** A list that was requested after these were confirmed. */
 export const judgeList = (parent: string, before: readonly Item[], listed: ReadonlySet<string>): void => {
-  for (const item of before)
-    hold(
-      "a list has what was confirmed",
-      listed.has(idOf(item)) || ledger.deletedAt.has(idOf(item)),
-      `${idOf(item)} of ${parent}`,
-    );
+  for (const id of before.map(idOf))
+    hold("a list has what was confirmed", listed.has(id) || ledger.deletedAt.has(id), `${id} of ${parent}`);
 };

@@ -128,7 +128,7 @@ it("the simulated table responds like the embedded one", async () => {
       );
       for (const create of list.flat()) {
         const command = create();
-        const simulated = await Promise.try(() => sendDirectly(command)).then(told, refusal);
+        const simulated = await Promise.resolve(command).then(sendDirectly).then(told, refusal);
         // @ts-expect-error the overloads of `send` do not take a union
         const embedded = await dynamodb().send(command).then(told, refusal);
         expect(simulated).toEqual(embedded);
