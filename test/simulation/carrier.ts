@@ -17,6 +17,7 @@ import {
   pick,
   place,
   say,
+  type Task,
 } from "./world.ts";
 
 /**
@@ -45,44 +46,37 @@ export type Character = {
 type Callbacks = {
   /** When a call has arrived. */
   readonly onCalled: (call: CartCall, named: string) => void;
+  /** When a response reaches its caller. */
+  readonly onAnswered: (task: Task, call: CartCall, reply: Reply) => void;
   /** Before and after a call has acted that began at this time. */
   readonly onActed: (call: CartCall, reply: Reply, before: Cart, begunAt: number) => void;
   /** Ids do not say what they are of. */
   readonly nameOf: (path: string) => string;
 };
 
-let cart: Cart = emptyCart();
-let character: Character = {
-  cannotSay: undefined,
-  gone: 200,
-  guardsKeys: false,
-  refusal: undefined,
-  isAdapted: false,
-  phaseMs: undefined,
-  saysWhen: true,
-};
-let callbacks: Callbacks = { onCalled: () => {}, onActed: () => {}, nameOf: (path) => path };
-let hasLied = false;
-/** Whether its last answer was a 2xx to the question that does not say whether the cart is checked out. */
-let hasSaidNothing = false;
-/** The calls that it is processing, by path and key. */
-let processing = new Set<string>();
+const newCarrier = (character: Character, callbacks: Callbacks) => ({
+  ...callbacks,
+  character,
+  cart: emptyCart(),
+  hasLied: false,
+  /** Whether the last response that has arrived was a 2xx to the question that does not say whether the cart is checked out. */
+  hasSaidNothing: false,
+  /** The calls that it is processing, by path and key. */
+  processing: new Set<string>(),
+});
 
-export const beginCarrier = (of: Character, toCall: Callbacks): void => {
-  cart = emptyCart();
-  character = of;
-  callbacks = toCall;
-  hasLied = false;
-  hasSaidNothing = false;
-  processing = new Set();
+let carrier: ReturnType<typeof newCarrier>;
+
+export const beginCarrier = (character: Character, callbacks: Callbacks): void => {
+  carrier = newCarrier(character, callbacks);
 };
 
-export const cartNow = (): Cart => cart;
+export const cartNow = (): Cart => carrier.cart;
 
 /** Whether it has denied once that the cart is checked out. */
-export const hasCarrierLied = (): boolean => hasLied;
+export const hasCarrierLied = (): boolean => carrier.hasLied;
 
-export const hasCarrierSaidNothing = (): boolean => hasSaidNothing;
+export const hasCarrierSaidNothing = (): boolean => carrier.hasSaidNothing;
 
 /** What an attempt leads to, besides a response in time. A gateway's or proxy's may come before the carrier acts, or in its place. */
 const kinds = [
@@ -116,6 +110,7 @@ const responseOf = ({ status, body, headers = {} }: Reply): HttpResponse => ({
 
 /** Lets a call act now. The attachments of a cart's document are of no interest here. */
 const act = (call: CartCall, begunAt: number): Reply => {
+  const { cart, character, onActed } = carrier;
   const { refusal } = character;
   const isRefused = Object.values(cart.held).some(({ sha256 }) => sha256 === refusal?.sha256);
   if (refusal && isRefused && call.method === "POST" && !cart.checked_out) return refusal.reply;
@@ -123,7 +118,7 @@ const act = (call: CartCall, begunAt: number): Reply => {
   if (isGone && character.gone !== 200) return { status: character.gone, body: { error: "not found" } };
   const before = { ...cart, held: { ...cart.held } };
   const reply = handleCall(cart, call);
-  callbacks.onActed(call, reply, before, begunAt);
+  onActed(call, reply, before, begunAt);
   return reply;
 };
 
@@ -139,14 +134,18 @@ export const unusable = [
 
 const answerToTheQuestion = (phase: string): Reply => {
   const fault = faultOf("carrier GET", phase, ["unusable answer", "lie"]);
-  const silence = fault === "unusable answer" ? pick<Reply>(`${phase} unusable`, unusable) : character.cannotSay;
-  if (silence) {
-    hasSaidNothing = silence.status < 300;
-    return silence;
-  }
-  const isLie = fault === "lie" && cart.checked_out && !hasLied;
-  hasLied ||= isLie;
-  return { status: 200, body: { checked_out: cart.checked_out && !isLie } };
+  const silence =
+    fault === "unusable answer" ? pick<Reply>(`${phase} unusable`, unusable) : carrier.character.cannotSay;
+  if (silence) return silence;
+  return { status: 200, body: { checked_out: isCheckedOut(fault === "lie") } };
+};
+
+/** Whether the cart is checked out, as the carrier or its support says: once, it may deny it. */
+export const isCheckedOut = (isDenied: boolean): boolean => {
+  const { checked_out } = carrier.cart;
+  const isLie = isDenied && checked_out && !carrier.hasLied;
+  carrier.hasLied ||= isLie;
+  return checked_out && !isLie;
 };
 
 type Method = "GET" | "PUT" | "DELETE" | "POST";
@@ -163,9 +162,9 @@ const proxyRefusal = (named: string, { method }: Call): Reply => {
   return { status, body: isHtml ? "<html>" : { message: "Forbidden" } };
 };
 
-/** The carrier's own words: a 422, or a 4xx with a reason. */
+/** The carrier's own words: a 422, or a 4xx with a reason. A 409 leaves open whether the cart is checked out. */
 const refusal = (named: string): Reply => {
-  const status = pick(`${named} status`, [422, 400, 403]);
+  const status = pick(`${named} status`, [422, 400, 403, 409]);
   return chance(`${named} reason`) < 0.5
     ? { status, body: { reason: "The letter is not signed." } }
     : { status: 422, body: { error: "not yet" } };
@@ -176,12 +175,13 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
   new Promise<HttpResponse>((resolve, reject) => {
     const task = currentTask();
     const begunAt = elapsed();
+    const { character, processing, onCalled } = carrier;
     const { phaseMs } = character;
     const phase = phaseMs ? `${call.method} in phase ${Math.ceil(elapsed() / phaseMs)}` : named;
     const fault = faultOf(`carrier ${call.method}`, phase, kinds);
-    hasSaidNothing = false;
+    carrier.hasSaidNothing = false;
     judgeCaller(task, call);
-    callbacks.onCalled(call, named);
+    onCalled(call, named);
     const travel = (way: string) => between(`${named} ${way}`, 2, 60);
     const line = (what: string) => say(() => `${named}${fault ? `, ${fault}` : ""}: ${what}${where}`);
     signal.addEventListener("abort", () => reject(signal.reason));
@@ -191,7 +191,13 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
     };
     const answer = (reply: Reply, ms = travel("back")) => {
       line(String(reply.status));
-      after(ms, () => resolve(responseOf(reply)), task);
+      const arrive = () => {
+        const isUsable = typeof Object(reply.body).checked_out === "boolean";
+        carrier.hasSaidNothing = call.method === "GET" && reply.status < 300 && !isUsable;
+        carrier.onAnswered(task, call, reply);
+        resolve(responseOf(reply));
+      };
+      after(ms, arrive, task);
     };
     const key = `${call.method} ${call.path} ${call.idempotencyKey}`;
     const isGuarded = character.guardsKeys && call.method !== "GET";
@@ -254,7 +260,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
         return answer(proxyRefusal(named, call));
       case "refusal":
         // Its own word, so it is true: it has not done this, and a cart that is checked out refuses with 409.
-        if (!cart.checked_out || call.method === "GET") return answer(refusal(named));
+        if (!carrier.cart.checked_out || call.method === "GET") return answer(refusal(named));
         break;
       case "delayed": {
         const ms = between(`${named} delay`, 100, timeoutMs * 0.9);
@@ -267,7 +273,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
 
 const retryAfter = (named: string): Record<string, string> => {
   const seconds = Math.floor(between(`${named} retry after`, 1, 300));
-  return character.saysWhen && chance(`${named} says when`) < 0.5 ? { "Retry-After": String(seconds) } : {};
+  return carrier.character.saysWhen && chance(`${named} says when`) < 0.5 ? { "Retry-After": String(seconds) } : {};
 };
 
 /** What the carrier reads of a form: its metadata, and the size and the hash of its file. */
@@ -289,7 +295,7 @@ type Sent = { readonly method: string; readonly headers: Readonly<Record<string,
 
 /** A call of the protocol, or the event of an adapter function. */
 const callOf = (path: string, { method, headers, body }: Sent): Call => {
-  if (!character.isAdapted) {
+  if (!carrier.character.isAdapted) {
     const form = method === "PUT" ? formOf(body) : undefined;
     return { method: methodOf(method), path, idempotencyKey: headers["Idempotency-Key"] ?? null, form };
   }
@@ -306,10 +312,10 @@ const callOf = (path: string, { method, headers, body }: Sent): Call => {
 const send = async (path: string, sent: Sent, signal: AbortSignal): Promise<HttpResponse> => {
   const where = place();
   const call = callOf(path, sent);
-  const named = numbered(`${call.method} ${callbacks.nameOf(call.path)}`);
+  const named = numbered(`${call.method} ${carrier.nameOf(call.path)}`);
   await beforeCall(named);
   signal.throwIfAborted();
-  return character.isAdapted ? invokeAdapter(named, call, signal, where) : attempt(named, call, signal, where);
+  return carrier.character.isAdapted ? invokeAdapter(named, call, signal, where) : attempt(named, call, signal, where);
 };
 
 /** Lambda's response to the invocation of the adapter, which fails if its own call does. */
@@ -330,6 +336,8 @@ export const requestCarrier = (url: URL, { method, headers, signal }: RequestOpt
   const chunks: Buffer[] = [];
   const task = currentTask();
   const outgoing = new Writable({
+    // Once the body is written, the connection can still break.
+    autoDestroy: false,
     write: (chunk, _encoding, done) => {
       chunks.push(Buffer.from(chunk));
       done();

@@ -7,7 +7,7 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
 } from "@aws-sdk/client-s3";
-import { type Act, callService } from "./service.ts";
+import { callService, decided } from "./service.ts";
 import { after, between, outside, pick, say } from "./world.ts";
 
 /** S3 behind the client's `send`, and the malware scan that tags what it stores. */
@@ -134,19 +134,6 @@ const actOf = (command: object): object => {
   throw new Error(`The simulated S3 does not know ${command.constructor.name}.`);
 };
 
-const act =
-  (command: object): Act<object> =>
-  () => {
-    try {
-      const response = actOf(command);
-      return () => response;
-    } catch (error) {
-      return () => {
-        throw error;
-      };
-    }
-  };
-
 const service = {
   name: "files",
   clientName: "S3Client",
@@ -156,4 +143,4 @@ const service = {
 } as const;
 
 export const sendToS3 = (command: object): Promise<object> =>
-  callService(service, command, command.constructor.name.replace("Command", ""), act(command));
+  callService(service, command, command.constructor.name.replace("Command", ""), () => decided(() => actOf(command)));

@@ -12,7 +12,7 @@ import { allItems, itemAt, itemsBelow } from "./table.ts";
 /** The order when it was sealed: the number of the commit, and what is to be sent under each request. */
 type Seal = { readonly at: number; readonly requests: ReadonlyMap<string, ReadonlyMap<string, Item>> };
 
-const newLedger = (order: string, seal?: Seal) => ({
+const newLedger = (order: string, seal?: Seal, checkoutKey?: string) => ({
   order,
   /** By id, the oldest first. */
   versions: new Map<string, Item[]>(),
@@ -26,8 +26,11 @@ const newLedger = (order: string, seal?: Seal) => ({
   runs: new Set<string>(),
   /** The executions, by their runs. */
   executions: new Map<string, string>(),
+  /** Until when each execution's run had the lock and forwarded. */
+  forwardsUntil: new Map<string, number>(),
   /** The keys under which the carrier has got what it has. */
   sentAs: new Map<string, string>(),
+  checkoutKey,
   isCheckedOut: false,
   /** When it was last recorded that the carrier's cart is open: no call that began before may check it out. */
   openAt: Number.NEGATIVE_INFINITY,
@@ -63,9 +66,6 @@ export const forwardable = (): string[] =>
 export const receiptsBelow = (request: string): Item[] => itemsBelow(keys.request(request).pk, "RECEIPT#");
 
 const attachmentsOf = (pk: string) => new Map(itemsBelow(pk, "ATTACHMENT#").map((item) => [idOf(item), item]));
-
-/** The order's seal, and whose it is. */
-export const sealOfOrder = (): { readonly run?: string } => Object(orderItem().seal);
 
 export const rememberSeal = (isSealed: boolean): void => {
   const ofOrder = attachmentsOf(orderPk());

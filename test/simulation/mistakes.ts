@@ -4,22 +4,31 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import * as z from "zod/mini";
 
-/** Mistakes that are put into the code on purpose, to see that a mix finds them: mistakes.yaml has them. */
+/** Mistakes that are put into the code on purpose, to see that a mix finds them: mistakes.yaml has them, by their files. */
 const Mistake = z.object({
-  in: z.string(),
-  text: z.string(),
-  replacement: z.string(),
+  /** What is in the file once, with what goes as [-text-] and what comes in its place as {+text+}. */
+  code: z.string(),
   mix: z.string(),
-  within: z.number(),
+  within: z._default(z.number(), 200),
 });
 
-export const mistakes = z.parse(
-  z.record(z.string(), Mistake),
+const mistakesByFile = z.parse(
+  z.record(z.string(), z.record(z.string(), Mistake)),
   parse(readFileSync(join(import.meta.dirname, "mistakes.yaml"), "utf8")),
 );
 
+type Made = z.infer<typeof Mistake> & { readonly file: string };
+
+export const mistakes: Readonly<Record<string, Made>> = Object.fromEntries(
+  Object.entries(mistakesByFile).flatMap(([file, named]) =>
+    Object.entries(named).map(([name, mistake]) => [name, { ...mistake, file }]),
+  ),
+);
+
 /** Puts a mistake into the code that is loaded from now on. */
-export const make = ({ in: file, text, replacement }: z.infer<typeof Mistake>): void => {
+export const make = ({ file, code }: Made): void => {
+  const text = code.replaceAll(/\{\+.*?\+\}/gs, "").replaceAll(/\[-(.*?)-\]/gs, "$1");
+  const replacement = code.replaceAll(/\[-.*?-\]/gs, "").replaceAll(/\{\+(.*?)\+\}/gs, "$1");
   registerHooks({
     load: (url, context, nextLoad) => {
       const loaded = nextLoad(url, context);

@@ -70,6 +70,7 @@ const decisions = {
   "operator aborts": 0.2,
   "operator settles": 0.2,
   "operator types late": 0.5,
+  "operator misled": 0.2,
   "operator absent": 0.3,
 };
 
@@ -87,11 +88,13 @@ const silentCalls = { ...kinds("carrier PUT", silent, 0.7), ...kinds("carrier DE
 const oldPuts = kinds("carrier PUT", [...silent, "delayed", "refusal"], 0.5);
 const oldCopies = { "invocation twice": 0.7, "invocation lost": 0.4, "process slow": 0.7, "carrier PUT delayed": 0.5 };
 const copiesInDoubt = {
-  ...kinds("carrier POST", [...silent, "delayed", "a proxy's refusal"], 0.6),
-  ...kinds("carrier GET", ["a proxy's refusal", "delayed"], 0.6),
+  ...kinds("carrier POST", ["broken, acts late", "no response, acts late", "unavailable, acts late"], 0.5),
+  ...kinds("carrier POST", ["delayed", "a proxy's refusal", "refusal"], 0.6),
+  ...kinds("carrier GET", ["a proxy's refusal", "delayed", "lie"], 0.6),
   "invocation twice": 1,
-  "process slow": 0.5,
-  "operator aborts": 1,
+  "process slow": 0.8,
+  "process killed": 0.05,
+  "operator aborts": 0.5,
 };
 const aborted = {
   ...kinds("invocation", ["unavailable", "twice", "again, late"], 0.3),
@@ -115,22 +118,27 @@ const proxies = {
 };
 const gateways = {
   "carrier PUT unavailable, acts late": 1,
-  ...kinds("customer", ["removes", "changes"], 0.7),
-  "carrier in phases": 0.7,
+  ...kinds("carrier PUT", ["429", "refusal", "a proxy's refusal"], 0.5),
+  ...kinds("customer", ["removes", "changes"], 0.3),
+  "process slow": 0.5,
+  "process frozen": 0.1,
+  "carrier in phases": 0.4,
   "carrier says when": 0.1,
 };
 /** Those who look at a run from outside: operators, EventBridge and Step Functions. */
 const onlookers = {
   ...kinds("carrier POST", [...silent, "delayed", "a proxy's refusal"], 0.6),
+  "carrier GET lie": 0.5,
   "invocation unavailable": 0.3,
   "invocation twice": 0.5,
   "process slow": 0.3,
-  "process killed": 0.05,
+  "process killed": 0.1,
   ...kinds("EventBridge", ["lost", "twice", "late"], 0.7),
   "Step Functions lags": 0.7,
   "operator aborts": 0.7,
   "operator absent": 0.6,
   "operator settles": 0.9,
+  "operator misled": 0.5,
   "operator types late": 0.9,
 };
 const lostRequests = {
@@ -164,7 +172,7 @@ export const mixes: Readonly<Record<string, Mix>> = {
     least: 0.2,
   },
   proxies: { kinds: proxies, share: 0.5, least: 0.3 },
-  gateways: { kinds: gateways, share: 0.9, least: 0.4 },
+  gateways: { kinds: gateways, share: 0.8, least: 0.4 },
   onlookers: { kinds: onlookers, share: 0.5, least: 0.3 },
   aborted: { kinds: aborted, share: 0.7, least: 0.5 },
   requests: {

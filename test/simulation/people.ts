@@ -17,7 +17,7 @@ import { keys } from "../../shared/table/keys.ts";
 import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
 import { sha256Of } from "../support/fixtures/upload-content.ts";
 import { eventOf } from "../support/requests/event.ts";
-import { cartNow } from "./carrier.ts";
+import { isCheckedOut as isCartCheckedOut } from "./carrier.ts";
 import { putSigned } from "./files.ts";
 import { errorNamed, invoke } from "./functions.ts";
 import { nameOf } from "./ledger.ts";
@@ -357,9 +357,9 @@ const abort = async (execution: Execution | undefined, name: string) => {
 /** What the carrier has said may be minutes old when the operator types it in. */
 const settleDoubt = async () => {
   const askedAt = new Date();
-  const outcome = cartNow().checked_out ? "checked_out" : "open";
+  const named = numbered("settles");
+  const outcome = isCartCheckedOut(faultOf("operator", named, ["misled"]) !== undefined) ? "checked_out" : "open";
   say(() => `${currentTask().name} asks the carrier at ${askedAt.toISOString()}: ${outcome}`);
-  const named = numbered("types it in");
   if (faultOf("operator", named, ["types late"])) await pass(between(named, 1_000, 900_000));
   await settle(place.order, outcome, "I have asked the carrier.", askedAt);
 };

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Cart, CartCall, Reply } from "../../infra/local/carrier-carts.ts";
 import { fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
-import { checkoutLimits } from "../../shared/checkout/limits.ts";
+import { checkoutLimits, maxCallMs } from "../../shared/checkout/limits.ts";
 import { lateChanges } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { type Key, keys, parentIn } from "../../shared/table/keys.ts";
@@ -22,7 +22,6 @@ import {
   rememberSeal,
   rename,
   runItem,
-  sealOfOrder,
 } from "./ledger.ts";
 import { allItems, type Change, itemAt } from "./table.ts";
 import { executionOf } from "./workflow.ts";
@@ -37,18 +36,26 @@ const hold = (promise: string, isKept: boolean, detail: string): void => {
 
 // At each commit.
 
-export const judgeCommit = (changes: readonly Change[]): void => {
+export const judgeCommit = (changes: readonly Change[], task: Task): void => {
   ledger.commits += 1;
   for (const { key, before, after } of changes) {
     if (key.sk.startsWith("ATTACHMENT#")) judgeAttachment(key.pk, before, after);
     if (key.sk.startsWith("REQUEST#") && after && !ledger.names.has(idOf(after)))
       ledger.names.set(idOf(after), `request ${forwardable().length}, added`);
-    if (key.pk === key.sk && parentIn(key.pk)) judgeParent(key.pk, before, after);
+    if (isOrder(key)) judgeOrder(before, after);
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after);
+    if (key.sk === "CHECKOUT" && confirmedTo.delete(task))
+      hold("a 2xx is recorded at once", after?.checked_out === true, task.name);
+    if (key.sk.startsWith("RECEIPT#") && after?.state === "pending") noteAnnouncement(task, key, after);
   }
   judgeVersion(changes);
+  const { seal, state } = orderItem();
+  const isSealable = !seal || runItem().outcome_unknown === true || state === "CHECKED_OUT";
+  hold("an order is sealed only in doubt, or after success", isSealable, String(runItem().status));
   if (sinceFinish.length > 0) sinceFinish.push(truth());
 };
+
+const isOrder = ({ pk, sk }: Key) => pk === orderPk() && sk === pk;
 
 const judgeAttachment = (pk: string, before: Item | undefined, after: Item | undefined) => {
   if (before && !after) ledger.deletedAt.set(idOf(before), ledger.commits);
@@ -72,19 +79,18 @@ const judgeVersion = (changes: readonly Change[]) => {
   const ofOrder = [orderPk(), ...forwardable().map((id) => keys.request(id).pk)];
   const isPart = ({ pk, sk }: Key) =>
     (sk.startsWith("ATTACHMENT#") && ofOrder.includes(pk)) || (sk.startsWith("REQUEST#") && pk === orderPk());
-  const order = changes.find(({ key }) => key.pk === orderPk() && key.sk === orderPk());
+  const order = changes.find(({ key }) => isOrder(key));
   const hasMoved = order?.before?.attachments_version !== order?.after?.attachments_version;
   for (const { key } of changes) if (isPart(key)) hold("every change moves the order's version", hasMoved, key.sk);
 };
 
-const judgeParent = (pk: string, before: Item | undefined, after: Item | undefined) => {
+const judgeOrder = (before: Item | undefined, after: Item | undefined) => {
   if (before?.state === "CART" && after?.state === "CHECKED_OUT")
     hold("an order that is checked out is so at the carrier", cartNow().checked_out, "its cart is open");
   if (isDeepStrictEqual(before?.seal, after?.seal)) return;
   const { run, status } = runItem();
-  hold("only an order is sealed", pk === orderPk(), pk);
   if (after?.seal)
-    hold("only a run that has the lock seals", Object(after.seal).run === run && status === "RUNNING", pk);
+    hold("only a run that has the lock seals", Object(after.seal).run === run && status === "RUNNING", String(run));
   rememberSeal(after?.seal !== undefined);
 };
 
@@ -93,27 +99,21 @@ const judgeRun = (before: Item, after: Item) => {
   const named = ledger.executions.get(run) ?? run;
   const ends = (...statuses: string[]) => before.status !== after.status && statuses.includes(String(after.status));
   ledger.runs.add(run);
+  noteLock(before, after);
+  hold("a 2xx is never forgotten", !before.checked_out || after.checked_out === true, named);
+  const isOpenOrDenied = !cartNow().checked_out || (hasCarrierLied() && !before.checked_out);
   if (ends("CRASHED"))
     hold("only a run whose execution has ended has crashed", executionOf(run)?.status !== "RUNNING", named);
-  if (ends("FAILED") && !after.outcome_unknown) hold("a failed run lifts its seal", sealOfOrder().run !== run, named);
   if (ends("FAILED", "CRASHED") && !after.outcome_unknown)
-    hold("a failed run leaves the cart open, or a doubt", !cartNow().checked_out || hasCarrierLied(), named);
+    hold("a failed run leaves the cart open, or a doubt", isOpenOrDenied, named);
   if (ends("SUCCEEDED")) judgeReason(String(after.reason));
-  if (ends("FAILED") && after.outcome_unknown && after.consecutive_waits === checkoutLimits.consecutiveWaits)
-    hold(
-      "a run that got no usable answer says who can end the doubt",
-      !hasCarrierSaidNothing() || /checked_out.*order settle/.test(String(after.reason)),
-      named,
-    );
+  const isTooLong = after.outcome_unknown && after.consecutive_waits === checkoutLimits.consecutiveWaits;
+  const isSaid = !hasCarrierSaidNothing() || /checked_out.*order settle/.test(String(after.reason));
+  if (ends("FAILED") && isTooLong) hold("a run that got no usable answer says who can end the doubt", isSaid, named);
   const isOpen = orderItem().state === "CART" && !after.outcome_unknown && (before.outcome_unknown || ends("FAILED"));
   if (!isOpen) return;
   ledger.openAt = elapsed();
-  hold("a cart counts as open only if it is", !cartNow().checked_out || hasCarrierLied(), named);
-  if (!before.outcome_unknown || after.status === "STOPPING") return;
-  // A doubt has ended: the cart is open. A run that goes on may keep its own seal, and call again.
-  const seal = orderItem().state === "CART" ? sealOfOrder().run : undefined;
-  const isOwn = after.status === "RUNNING" && seal === run;
-  hold("the order's seal is lifted once its cart is known to be open", seal === undefined || isOwn, named);
+  hold("a cart counts as open only if it is", isOpenOrDenied, named);
 };
 
 /** What the carrier lacks, and the receipts that leave open whether it has acted: those may be counted. */
@@ -154,49 +154,58 @@ const judgeCounts = (promise: string, reported: Missing, truths: readonly Truth[
 
 // At each call of the carrier.
 
-/** What an invocation has read of an attachment by its key, which it does before a call, and whether it had the lock then. */
-type Seen = { readonly item: Item | undefined; readonly hadLock: boolean };
-const seen = new WeakMap<Task, { readonly attachments: Map<string, Seen[]>; hadLockAt: number; hasLock: boolean }>();
-
-/** The lock and an attachment are read together, but for what DynamoDB leaves unprocessed, while other calls of the task go on, or while it is frozen. */
-const togetherMs = 5_000;
-
-export const noteRead = (task: Task, { sk }: Key, item: Item | undefined): void => {
-  const id = /^ATTACHMENT#(.*)/.exec(sk)?.[1];
-  if (id === undefined && sk !== "CHECKOUT") return;
-  const own = seen.get(task) ?? { attachments: new Map(), hadLockAt: Number.NEGATIVE_INFINITY, hasLock: false };
-  seen.set(task, own);
-  const time = elapsed() - task.frozenMs;
-  if (id !== undefined) {
-    const hadLock = own.hasLock || time - own.hadLockAt < togetherMs;
-    own.attachments.set(id, [...(own.attachments.get(id) ?? []), { item, hadLock }]);
-    return;
+/** Until when each execution's run had the lock and forwarded. */
+const noteLock = (...changed: readonly Item[]) => {
+  for (const { run, status, outcome_unknown } of changed) {
+    const named = ledger.executions.get(String(run)) ?? "";
+    const isForwarding = run === runItem().run && status === "RUNNING" && !outcome_unknown;
+    if (isForwarding) ledger.forwardsUntil.set(named, Number.POSITIVE_INFINITY);
+    else if (ledger.forwardsUntil.get(named) === Number.POSITIVE_INFINITY) ledger.forwardsUntil.set(named, elapsed());
   }
-  const isOwn = task.name.startsWith(`${ledger.executions.get(String(item?.run))}:`);
-  own.hasLock = isOwn && item?.status === "RUNNING" && !item.outcome_unknown;
-  if (own.hasLock) own.hadLockAt = time;
 };
+
+/** What a task has announced last, by request and attachment, and the version if it was current then: it never is again. */
+type Announced = { readonly at: number; readonly current: number | undefined };
+const announced = new WeakMap<Task, Map<string, Announced>>();
+
+const noteAnnouncement = (task: Task, { pk }: Key, { attachment, of, version }: Item) => {
+  const parent = of === "order" ? orderPk() : pk;
+  const isCurrent = itemAt({ pk: parent, sk: `ATTACHMENT#${attachment}` })?.version === version;
+  const own = announced.get(task) ?? new Map();
+  const announcement = { at: elapsed(), current: isCurrent ? Number(version) : undefined };
+  announced.set(task, own.set(`${pk}/${attachment}`, announcement));
+};
+
+/** How long ago a task may have found what it calls for: before a read's time, a wait, and the attempts before this one. */
+const slowestMs = () => 30_000 + maxCallMs(0);
 
 /** A call begins. */
 export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCall): void => {
-  const id = /attachments\/(\w+)/.exec(path)?.[1];
-  if (id === undefined) return;
-  // A letter of the order is read under each request at the same time, before and after its call is announced.
-  const calls = forwardable().length;
-  const last =
-    seen
-      .get(task)
-      ?.attachments.get(id)
-      ?.slice(calls === 1 ? -1 : -2 * calls) ?? [];
-  const withLock = last.filter(({ hadLock }) => hadLock);
-  const isCurrent = ({ item }: Seen) =>
-    method === "DELETE" ? !item : String(item?.version) === versionIn(idempotencyKey);
-  hold("only a run that forwards calls the carrier", withLock.length > 0, `${task.name}: ${method} ${id}`);
-  hold("a step sends only what is current", withLock.some(isCurrent), `${task.name}: ${method} ${id}`);
+  const [, request = "", id = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
+  if (method === "POST") {
+    const key = String(idempotencyKey);
+    ledger.checkoutKey ??= key;
+    hold("the checkout of a cart keeps its key", key === ledger.checkoutKey, task.name);
+  }
+  if (id === "") return;
+  const announcement = method === "PUT" ? announced.get(task)?.get(`${keys.request(request).pk}/${id}`) : undefined;
+  const foundAt = announcement?.at ?? elapsed() - task.frozenMs - slowestMs();
+  const until = ledger.forwardsUntil.get(task.name.split(":")[0] ?? "") ?? Number.NEGATIVE_INFINITY;
+  const isCurrent = method === "PUT" ? announcement?.current === versionIn(idempotencyKey) : ledger.deletedAt.has(id);
+  hold("only a run that forwards calls the carrier", until > foundAt, `${task.name}: ${method} ${id}`);
+  hold("a step sends only what is current", isCurrent, `${task.name}: ${method} ${id}`);
 };
 
 const versionIn = (idempotencyKey: string | null | undefined) =>
-  /^forward-\w+-\w+-(\d+)/.exec(idempotencyKey ?? "")?.[1];
+  Number(/^forward-\w+-\w+-(\d+)/.exec(idempotencyKey ?? "")?.[1]);
+
+/** The tasks to which the carrier has said that it has checked the cart out, until they write that down. */
+const confirmedTo = new WeakSet<Task>();
+
+/** A response has arrived. */
+export const judgeAnswer = (task: Task, { method }: CartCall, { status }: Reply): void => {
+  if (method === "POST" && status < 300) confirmedTo.add(task);
+};
 
 /** The carrier has acted on a call. */
 export const judgeCall = (
@@ -290,17 +299,10 @@ const judgeHistory = () => {
   for (const run of ledger.runs) hold("every run says how it has ended", ended.has(run), run);
   const changes = events.filter(({ type }) => /\.(created|updated|deleted)$/.test(String(type)));
   for (const [id, all] of Map.groupBy(changes, ({ resource }) => String(Object(resource).id))) {
-    const versions = all
-      .toSorted((one, other) => (String(one.at) < String(other.at) ? -1 : 1))
-      .map(({ resource }) => Object(resource).version);
-    hold(
-      "events are in the order of their times",
-      isDeepStrictEqual(
-        versions,
-        versions.toSorted((one, other) => one - other),
-      ),
-      id,
-    );
+    const inTime = all.toSorted((one, other) => (String(one.at) < String(other.at) ? -1 : 1));
+    const versions = inTime.map(({ resource }) => Number(Object(resource).version));
+    const isInOrder = versions.every((version, index) => version >= (versions[index - 1] ?? 0));
+    hold("events are in the order of their times", isInOrder, id);
   }
 };
 
@@ -314,10 +316,7 @@ export const judgeSwept = async (): Promise<void> => {
 
 /** A customer has tried to upload a letter of this name: all answers, and whether each was a repetition with an Idempotency-Key. */
 export const judgeUpload = (name: string, statuses: readonly number[], isRepeatable: boolean): void => {
-  const count = ledger.versions
-    .values()
-    .filter(([first]) => first?.name === name)
-    .toArray().length;
+  const count = [...ledger.versions.values()].filter(([first]) => first?.name === name).length;
   const isRefused = statuses.every((status) => status === 404 || status === 422);
   hold("what was refused is not stored", !isRefused || count === 0, name);
   hold("an Idempotency-Key creates one attachment", !isRepeatable || count <= 1, name);
@@ -325,10 +324,6 @@ export const judgeUpload = (name: string, statuses: readonly number[], isRepeata
 
 /** A list that was requested after these were confirmed. */
 export const judgeList = (parent: string, before: readonly Item[], listed: ReadonlySet<string>): void => {
-  for (const item of before)
-    hold(
-      "a list has what was confirmed",
-      listed.has(idOf(item)) || ledger.deletedAt.has(idOf(item)),
-      `${idOf(item)} of ${parent}`,
-    );
+  for (const id of before.map(idOf))
+    hold("a list has what was confirmed", listed.has(id) || ledger.deletedAt.has(id), `${id} of ${parent}`);
 };

@@ -24,7 +24,7 @@ import {
   tellOfEnd,
   uploadLetters,
 } from "./people.ts";
-import { judgeCall, judgeCommit, judgeEnd, judgeRemoval, judgeSwept, noteRead, noteStep } from "./promises.ts";
+import { judgeAnswer, judgeCall, judgeCommit, judgeEnd, judgeRemoval, judgeSwept, noteStep } from "./promises.ts";
 import { allItems, beginTable, removeExpired } from "./table.ts";
 import { beginWorkflow } from "./workflow.ts";
 import {
@@ -145,11 +145,12 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   const scan = isSo("files scanned");
   process.env.MALWARE_SCAN = scan ? "true" : "";
   process.env.CARRIER_FUNCTION = character.isAdapted ? "adapter" : "";
-  beginTable(items, { onCommit: judgeCommit, onRead: noteRead });
+  beginTable(items, judgeCommit);
   beginFiles(objects, { scan, onRemoved: judgeRemoval });
   beginLedger(place.order, place.requests);
   beginCarrier(character, {
     onCalled: react,
+    onAnswered: judgeAnswer,
     onActed: judgeCall,
     nameOf: (path) => rename(path).replaceAll(/\/carts\/order|\/requests|\/attachments/g, ""),
   });

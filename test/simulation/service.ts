@@ -37,6 +37,18 @@ const timedOut = () => Object.assign(new Error("The request timed out."), { name
 /** What a call does when it arrives. Its response is what the returned function returns when the response leaves. */
 export type Act<T> = (named: string, caller: Task) => () => T;
 
+/** Acts at once, also if that fails: the response says so. */
+export const decided = <T>(act: () => T): (() => T) => {
+  try {
+    const result = act();
+    return () => result;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+};
+
 /** Before each call of a function: its process may be slow, or be killed. */
 export const beforeCall = async (named: string): Promise<void> => {
   const task = currentTask();

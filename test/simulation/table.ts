@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   InternalServerError,
   ProvisionedThroughputExceededException,
@@ -8,7 +9,7 @@ import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand, TransactWriteCo
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { Item } from "../../shared/table/expressions.ts";
 import type { Key } from "../../shared/table/keys.ts";
-import { type Act, callService } from "./service.ts";
+import { type Act, callService, decided } from "./service.ts";
 import { chance, elapsed, faultOf, outside, type Task } from "./world.ts";
 
 /**
@@ -25,21 +26,16 @@ export type Change = { readonly key: Key; readonly before: Item | undefined; rea
 let partitions = new Map<string, Partition>();
 let committed = new Set<string>();
 
-type Callbacks = {
-  /** After each transaction, before anything else happens. */
-  readonly onCommit: (changes: readonly Change[]) => void;
-  /** When a task gets an item that it reads by its key. */
-  readonly onRead: (task: Task, key: Key, item: Item | undefined) => void;
-};
-const noCallbacks: Callbacks = { onCommit: () => {}, onRead: () => {} };
-let callbacks = noCallbacks;
+/** Called after each transaction of a task, before anything else happens. */
+type OnCommit = (changes: readonly Change[], task: Task) => void;
+let onCommit: OnCommit = () => {};
 
 /** Begins with a copy of these items. */
-export const beginTable = (items: Iterable<Item>, toCall = noCallbacks): void => {
+export const beginTable = (items: Iterable<Item>, callback: OnCommit = () => {}): void => {
   partitions = new Map();
   committed = new Set();
   for (const item of items) write(keyOf(item), item);
-  callbacks = toCall;
+  onCommit = callback;
 };
 
 const keyOf = (item: Readonly<Record<string, unknown>>): Key => ({ pk: String(item.pk), sk: String(item.sk) });
@@ -91,16 +87,6 @@ type Expressions = {
   readonly ExpressionAttributeValues?: Readonly<Record<string, unknown>> | undefined;
 };
 
-const isEqual = (one: unknown, other: unknown): boolean => {
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return one === other;
-  const [names, others] = [Object.keys(one), Object.keys(other)];
-  const values: readonly [Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>] = [
-    Object(one),
-    Object(other),
-  ];
-  return names.length === others.length && names.every((name) => isEqual(values[0][name], values[1][name]));
-};
-
 /** Evaluates the parts of a condition, which `AND` joins. One part may be two, joined by `OR` in parentheses. */
 const holds = (expression: string, item: Item | undefined, of: Expressions): boolean =>
   expression.split(/ AND (?![^(]*\) OR)/).every((part) =>
@@ -123,7 +109,7 @@ const holdsAlone = (
   if (absent) return value === undefined;
   if (operator === "<=") return typeof value === "number" && value <= Number(expected);
   if (operator !== "=") throw new Error(`The simulated table does not know the condition ${part}.`);
-  return value !== undefined && isEqual(value, copy(expected));
+  return value !== undefined && isDeepStrictEqual(value, copy(expected));
 };
 
 /** The item after an update: SET, ADD and REMOVE, in this order. */
@@ -157,7 +143,7 @@ const changeOf = ({ Put, Update, Delete }: TransactItem) => {
 };
 
 /** All or nothing, at this moment. The same token again changes nothing. */
-const transact = ({ TransactItems = [], ClientRequestToken = "" }: TransactWriteCommand["input"]) => {
+const transact = ({ TransactItems = [], ClientRequestToken = "" }: TransactWriteCommand["input"], task: Task) => {
   if (committed.has(ClientRequestToken)) return {};
   const changes = TransactItems.map(changeOf);
   if (!changes.every(({ isAllowed }) => isAllowed))
@@ -169,7 +155,7 @@ const transact = ({ TransactItems = [], ClientRequestToken = "" }: TransactWrite
   committed.add(ClientRequestToken);
   const written = changes.map(({ key, before, after }) => ({ key, before, after: after() }));
   for (const { key, after } of written) write(key, after);
-  callbacks.onCommit(written);
+  onCommit(written, task);
   return {};
 };
 
@@ -234,29 +220,16 @@ const readTorn = (input: QueryCommand["input"], named: string) => {
   };
 };
 
-type Found = { readonly key: Key; readonly item: Item | undefined };
-
-const find = (key: object | undefined, isConsistent: boolean | undefined, named: string): Found => {
-  const of = keyOf(Object(key));
-  return { key: of, item: read(of, isConsistent, named) };
-};
-
-/** Returns the items. The response is on its way to the task. */
-const deliver = (task: Task, found: readonly Found[]): Item[] => {
-  for (const { key, item } of found) callbacks.onRead(task, key, item);
-  return found.flatMap(({ item }) => (item ? [item] : []));
-};
-
-const batchGet = ({ RequestItems = {} }: BatchGetCommand["input"], named: string, task: Task) => {
+const batchGet = ({ RequestItems = {} }: BatchGetCommand["input"], named: string) => {
   const [[table = "", { Keys = [], ConsistentRead } = {}] = []] = Object.entries(RequestItems);
   const fault = faultOf("table", named, ["left unprocessed", "torn"]);
   const half = Math.ceil(Keys.length / 2);
-  const findAll = (wanted: typeof Keys) => wanted.map((key) => find(key, ConsistentRead, named));
+  const findAll = (wanted: typeof Keys) => wanted.flatMap((key) => read(keyOf(key), ConsistentRead, named) ?? []);
   const early = findAll(fault ? Keys.slice(0, half) : Keys);
   return () => {
     const late = fault === "torn" ? findAll(Keys.slice(half)) : [];
     const left = fault === "left unprocessed" ? Keys.slice(half) : [];
-    const Responses = { [table]: deliver(task, [...early, ...late]) };
+    const Responses = { [table]: [...early, ...late] };
     return { Responses, ...(left.length > 0 && { UnprocessedKeys: { [table]: { Keys: left } } }) };
   };
 };
@@ -264,14 +237,11 @@ const batchGet = ({ RequestItems = {} }: BatchGetCommand["input"], named: string
 /** The operations, by their commands. Each decides when it arrives, and returns its response. */
 const actOf = (command: object): Act<object> => {
   if (command instanceof GetCommand)
-    return (named, task) => {
-      const found = find(command.input.Key, command.input.ConsistentRead, named);
-      return () => {
-        const [Item] = deliver(task, [found]);
-        return { ...(Item && { Item }) };
-      };
+    return (named) => {
+      const Item = read(keyOf(Object(command.input.Key)), command.input.ConsistentRead, named);
+      return () => ({ ...(Item && { Item }) });
     };
-  if (command instanceof BatchGetCommand) return (named, task) => batchGet(command.input, named, task);
+  if (command instanceof BatchGetCommand) return (named) => batchGet(command.input, named);
   if (command instanceof QueryCommand)
     return (named) => {
       if (faultOf("table", named, ["torn"])) return readTorn(command.input, named);
@@ -283,26 +253,15 @@ const actOf = (command: object): Act<object> => {
       const Items = allItems();
       return () => ({ Items, Count: Items.length });
     };
-  if (command instanceof TransactWriteCommand) return (named) => decide(() => transactOrRefuse(command, named));
+  if (command instanceof TransactWriteCommand)
+    return (named, task) => decided(() => transactOrRefuse(command, named, task));
   throw new Error(`The simulated table does not know ${command.constructor.name}.`);
 };
 
-/** An error is decided when the call arrives, too. */
-const decide = <T>(act: () => T): (() => T) => {
-  try {
-    const result = act();
-    return () => result;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
-  }
-};
-
-const transactOrRefuse = ({ input }: TransactWriteCommand, named: string) => {
+const transactOrRefuse = ({ input }: TransactWriteCommand, named: string, task: Task) => {
   const fault = faultOf("table", named, ["conflict", "in progress"]);
   if (fault === "in progress") throw new TransactionInProgressException(errorOf("Transaction in progress"));
-  if (fault !== "conflict") return transact(input);
+  if (fault !== "conflict") return transact(input, task);
   throw cancelled(
     (input.TransactItems ?? []).map((_, index) => ({ Code: index === 0 ? "TransactionConflict" : "None" })),
   );

@@ -17,10 +17,7 @@ type Retrier = {
 type State = {
   readonly Type: string;
   readonly Next?: string;
-  readonly End?: boolean;
-  readonly Parameters?: Json;
-  readonly ResultPath?: string;
-  readonly OutputPath?: string;
+  readonly Parameters?: { readonly FunctionName: string; readonly Payload: Readonly<Record<string, string>> };
   readonly TimeoutSeconds?: number;
   readonly Retry?: readonly Retrier[];
   readonly Catch?: readonly {
@@ -28,23 +25,12 @@ type State = {
     readonly ResultPath: string;
     readonly Next: string;
   }[];
-  readonly Choices?: readonly Choice[];
+  readonly Choices?: readonly { readonly Variable: string; readonly StringEquals: string; readonly Next: string }[];
   readonly Default?: string;
   readonly SecondsPath?: string;
-  readonly ItemsPath?: string;
-  readonly MaxConcurrency?: number;
-  readonly ItemProcessor?: Machine;
   readonly Error?: string;
   readonly Cause?: string;
   readonly CausePath?: string;
-};
-type Choice = {
-  readonly And?: readonly Choice[];
-  readonly Variable?: string;
-  readonly StringEquals?: string;
-  readonly IsPresent?: boolean;
-  readonly NumericGreaterThan?: number;
-  readonly Next?: string;
 };
 type Machine = {
   readonly StartAt: string;
@@ -137,45 +123,25 @@ const valueAt = (path: string, state: unknown, context: Json): unknown => {
     .reduce<unknown>((value, name) => Object(value)[name], root);
 };
 
-const parametersOf = (parameters: Json, state: unknown, context: Json): Json =>
+/** The payload of a task, whose values are all paths. */
+const payloadOf = (paths: Readonly<Record<string, string>>, state: unknown, context: Json): Json =>
   Object.fromEntries(
-    Object.entries(parameters).map(([name, value]) => {
-      if (name.endsWith(".$")) return [name.slice(0, -2), expressionOf(String(value), state, context)];
-      return [name, typeof value === "object" && value !== null ? parametersOf(Object(value), state, context) : value];
-    }),
+    Object.entries(paths).map(([name, path]) => [name.replace(/\.\$$/, ""), valueAt(path, state, context)]),
   );
 
-const expressionOf = (text: string, state: unknown, context: Json): unknown => {
-  const [, format = "", path = ""] = /^States\.Format\('(.*)', (.*)\)$/.exec(text) ?? [];
-  return format === "" ? valueAt(text, state, context) : format.replace("{}", String(valueAt(path, state, context)));
-};
-
-const isChosen = (choice: Choice, state: unknown): boolean => {
-  if (choice.And) return choice.And.every((one) => isChosen(one, state));
-  const value = valueAt(choice.Variable ?? "", state, {});
-  if (choice.IsPresent !== undefined) return (value !== undefined) === choice.IsPresent;
-  if (choice.NumericGreaterThan !== undefined) return typeof value === "number" && value > choice.NumericGreaterThan;
-  return value === choice.StringEquals;
-};
-
-const isCaught = (names: readonly string[], error: Error) =>
-  names.includes("States.ALL") ||
-  names.includes(error.name) ||
-  (names.includes("States.TaskFailed") && error.name !== "States.Timeout");
+const isCaught = (names: readonly string[], error: Error) => names.includes("States.ALL") || names.includes(error.name);
 
 /** Runs a task with its retries. The waits are fully jittered. */
 const runTask = async (name: string, state: State, input: unknown, context: Json): Promise<unknown> => {
   const step = steps.find((each) => state.Parameters?.FunctionName === `\${${placeholderOf(each)}}`);
   const handler = step && handlers.get(step.name);
   if (!handler) throw new Error(`There is no function for ${name}.`);
-  const { Payload } = parametersOf(state.Parameters ?? {}, input, context);
+  const payload = payloadOf(state.Parameters?.Payload ?? {}, input, context);
   const tried = new Map<Retrier, number>();
   for (;;) {
     try {
-      return await withinTime(
-        () => invoke("invocation", name, handler, Payload, step.timeoutSeconds),
-        state.TimeoutSeconds,
-      );
+      const work = () => invoke("invocation", name, handler, payload, step.timeoutSeconds);
+      return await withinTime(work, state.TimeoutSeconds);
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       const retrier = state.Retry?.find(({ ErrorEquals }) => isCaught(ErrorEquals, error));
@@ -204,49 +170,21 @@ const withinTime = (work: () => Promise<unknown>, seconds = 60) =>
       });
   });
 
-/** Runs the iterations of a map, some of them at once. */
-const runMap = async (
-  name: string,
-  { ItemsPath = "$", MaxConcurrency = 1, ItemProcessor }: State,
-  input: unknown,
-  context: Json,
-) => {
-  const items = valueAt(ItemsPath, input, context);
-  if (!Array.isArray(items) || !ItemProcessor) throw new Error(`${name} has no items.`);
-  const results: unknown[] = [];
-  const queue = items.entries();
-  const work = async () => {
-    for (const [index, item] of queue) {
-      results[index] = await runMachine(ItemProcessor, item, context, items.length > 1 ? ` of page ${index + 1}` : "");
-    }
-  };
-  await Promise.all(Array.from({ length: MaxConcurrency }, work));
-  return results;
-};
-
-const runMachine = async (
-  { StartAt, States }: Machine,
-  input: unknown,
-  context: Json,
-  suffix = "",
-): Promise<unknown> => {
+const runMachine = async ({ StartAt, States }: Machine, input: unknown, context: Json): Promise<unknown> => {
   let [name, current] = [StartAt, input];
   for (;;) {
     const state = States[name];
     if (!state) throw new Error(`There is no state ${name}.`);
-    const next = await runState(`${name}${suffix}`, state, current, context);
+    const next = await runState(name, state, current, context);
     if (next.name === undefined) return next.state;
     [name, current] = [next.name, next.state];
   }
 };
 
-const withResult = (state: unknown, path: string | undefined, result: unknown): unknown =>
-  path === undefined ? result : { ...Object(state), [path.replace("$.", "")]: result };
-
 type Next = { readonly name: string | undefined; readonly state: unknown };
 
 const runState = async (name: string, state: State, input: unknown, context: Json): Promise<Next> => {
-  const { Type, Next, ResultPath } = state;
+  const { Type, Next } = state;
   switch (Type) {
     case "Task":
       try {
@@ -255,17 +193,17 @@ const runState = async (name: string, state: State, input: unknown, context: Jso
         const caught = error instanceof Error && state.Catch?.find(({ ErrorEquals }) => isCaught(ErrorEquals, error));
         if (!caught) throw error;
         const failure = { Error: error.name, Cause: error.message };
-        return { name: caught.Next, state: withResult(input, caught.ResultPath, failure) };
+        return { name: caught.Next, state: { ...Object(input), [caught.ResultPath.replace("$.", "")]: failure } };
       }
-    case "Map":
-      return { name: Next, state: withResult(input, ResultPath, await runMap(name, state, input, context)) };
-    case "Choice":
-      return { name: state.Choices?.find((choice) => isChosen(choice, input))?.Next ?? state.Default, state: input };
+    case "Choice": {
+      const chosen = state.Choices?.find(
+        ({ Variable, StringEquals }) => valueAt(Variable, input, context) === StringEquals,
+      );
+      return { name: chosen?.Next ?? state.Default, state: input };
+    }
     case "Wait":
       await pass(Number(valueAt(state.SecondsPath ?? "", input, context)) * 1000);
       return { name: Next, state: input };
-    case "Pass":
-      return { name: Next, state: state.Parameters ? parametersOf(state.Parameters, input, context) : input };
     case "Succeed":
       return { name: undefined, state: input };
     case "Fail": {

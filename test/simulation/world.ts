@@ -165,34 +165,17 @@ export const say = (line: () => string): void =>
 const isEarlier = (one: Event, other: Event) =>
   one.time < other.time || (one.time === other.time && one.order < other.order);
 
-/** Adds an event to the queue, which is a binary heap. */
+/** Adds an event to the queue, whose last one is the next to happen. */
 const push = (event: Event): void => {
   const { queue } = state;
-  let index = queue.push(event) - 1;
-  for (let up = (index - 1) >> 1; index > 0; index = up, up = (index - 1) >> 1) {
-    const parent = queue[up];
-    if (!parent || isEarlier(parent, event)) break;
-    queue[index] = parent;
-    queue[up] = event;
+  let [from, to] = [0, queue.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const other = queue[middle];
+    if (other && isEarlier(event, other)) from = middle + 1;
+    else to = middle;
   }
-};
-
-const pop = (): Event | undefined => {
-  const { queue } = state;
-  const [first] = queue;
-  const last = queue.pop();
-  if (!last || queue.length === 0) return first;
-  let index = 0;
-  for (;;) {
-    const [left, right] = [queue[2 * index + 1], queue[2 * index + 2]];
-    const isRight = left && right && isEarlier(right, left);
-    const child = isRight ? right : left;
-    if (!child || !isEarlier(child, last)) break;
-    queue[index] = child;
-    index = 2 * index + (isRight ? 2 : 1);
-  }
-  queue[index] = last;
-  return first;
+  queue.splice(from, 0, event);
 };
 
 let orders = 0;
@@ -246,7 +229,7 @@ const mostEvents = 30_000;
 /** Lets time pass until nothing is left to happen. */
 export const runWorld = async (): Promise<void> => {
   await everythingRan();
-  for (let event = pop(); event; event = pop()) {
+  for (let event = state.queue.pop(); event; event = state.queue.pop()) {
     if (event.isCancelled || !event.task.isAlive) continue;
     if (event.task.frozenUntil > event.time) {
       push(Object.assign(event, { time: event.task.frozenUntil, order: orders++ }));
