@@ -10,6 +10,10 @@ import { lateMs } from "./limits.ts";
 const attachmentPath = (order: string, request: string, attachment: string) =>
   `/carts/${order}/requests/${request}/attachments/${attachment}`;
 
+/** By when every attempt of a call that was announced must have ended. */
+const endOf = (in_flight_until: string | null, bytes: number) =>
+  in_flight_until === null ? {} : { endsBy: Date.parse(in_flight_until) - lateMs(bytes) };
+
 type ForwardedAttachment = { readonly order: string; readonly request: string; readonly receipt: Receipt };
 
 export const putUpstream = (
@@ -33,18 +37,19 @@ export const putUpstream = (
       return { body: metadata, file: { url: signed.url, bytes, sha256, content_type, filename: sent.filename } };
     },
     bytes,
-    ...(in_flight_until !== null && { endsBy: Date.parse(in_flight_until) - lateMs(bytes) }),
+    ...endOf(in_flight_until, bytes),
   });
 };
 
 /** Withdraws an attachment from a request. One that the carrier does not have counts as withdrawn. */
 export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachment): Promise<CarrierResponse> => {
-  const { attachment, attempts } = receipt;
+  const { attachment, attempts, in_flight_until } = receipt;
   return callCarrier({
     method: "DELETE",
     path: attachmentPath(order, request, attachment),
     // An attachment that was forwarded again must be withdrawn again.
     idempotencyKey: `withdraw-${request}-${attachment}-${attempts}`,
+    ...endOf(in_flight_until, 0),
   });
 };
 

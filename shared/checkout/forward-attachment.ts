@@ -21,6 +21,7 @@ import {
   restoreReceipt,
   secondsInFlight,
   type Target,
+  withdrawal,
 } from "./receipts.ts";
 import { forwardStep } from "./steps.ts";
 
@@ -165,16 +166,19 @@ const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: un
 /** S3 is temporarily unavailable, or the connection broke in the middle of a file. */
 const isTemporary = (error: unknown) => (error instanceof ApiError && error.status === 503) || isUnavailable(error);
 
-/** Withdraws a deleted attachment that was forwarded, or may have been. */
+/** Withdraws a deleted attachment that was forwarded, or may have been. Announces the call first, as for a PUT. */
 export const withdrawOne = async (target: Target, receipt: Receipt): Promise<Done> => {
   const { ref, request } = target;
   if (isInFlight(receipt)) return waitForCall(receipt, `${subject(request, receipt)} cannot be withdrawn yet`);
+  const announced = withdrawal(receipt, new Date());
+  if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
+  const call = { target, before: receipt, announced };
   const { isForwarding, version } = await readBeforeCall(target, receipt);
-  if (!isForwarding) return { kind: "stop" };
-  // It was added after this step read the list.
-  if (version !== undefined) return { kind: "done" };
-  const response = await withdrawUpstream({ order: ref.order_id, request, receipt });
-  return recordResponse({ target, before: receipt, announced: receipt }, response, "withdrawn");
+  // If there is a version, the attachment was added after this step read the list.
+  if (isForwarding && version === undefined)
+    return recordResponse(call, await withdrawUpstream({ order: ref.order_id, request, receipt: announced }), "withdrawn");
+  await restoreReceipt(call);
+  return isForwarding ? { kind: "done" } : { kind: "stop" };
 };
 
 /** Records what a response has settled. Where an earlier attempt may still act, waits until none can, and repeats the call. */

@@ -105,6 +105,13 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
   };
 };
 
+/** Announces a call that withdraws an attachment. */
+export const withdrawal = (receipt: Receipt, now: Date): Receipt => ({
+  ...receipt,
+  at: now.toISOString(),
+  in_flight_until: laterOf(now.getTime() + maxCallMs(0) + lateMs(0), receipt.in_flight_until),
+});
+
 const laterOf = (ms: number, time: string | null) => new Date(Math.max(ms, Date.parse(time ?? "") || 0)).toISOString();
 
 /** How long an earlier call that forwards the attachment may still be in flight, in seconds. */

@@ -560,6 +560,19 @@ describe("a copy of the forwarding step that runs on", () => {
     expect(await receiptsOfBoth()).toMatchObject([{ attachment: own, state: "forwarded", status: 201, attempts: 2 }]);
   });
 
+  it("waits for a withdrawal of another copy, which may be in progress", async () => {
+    const { own, order, first, remove, receiptsOfBoth } = await started();
+    carrier.respondInTurn(201);
+    await forwardOrder(first);
+    await remove(0, own);
+    const calls = duringFirstCall(async () => {
+      expect(await forwardOrder(first)).toMatchObject({ next: "WAIT_TO_FORWARD", wait_seconds: 175 });
+    }, 200);
+    await forwardOrder(first);
+    expect([calls, await receiptsOfBoth()]).toMatchObject([[`DELETE ${own}`], [{ state: "withdrawn" }]]);
+    expect(await readRun(order)).toMatchObject({ status: "RUNNING", outcome_unknown: false });
+  });
+
   it("sends what was withdrawn and comes back under another key", async () => {
     const { first, own, receiptsOfBoth, requests } = await started();
     carrier.respondInTurn(201);
