@@ -91,7 +91,7 @@ export const fileKindOf = (file: FileEnds): FileKind => {
 const hasLaterHeader = (file: FileEnds, start: string): boolean =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they end a line, or are no text
   /(?:^|^\xef\xbb\xbf|[\0-\x08\n-\x1f])[ \t]*%PDF-\d\.\d+(?![ \t]*[!-$&-~])/.test(start) ||
-  (start.includes("%PDF-") && tailOf(file).includes("startxref"));
+  (start.includes("%PDF-") && /startxref\s+\d/.test(tailOf(file)));
 
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
 

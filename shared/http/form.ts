@@ -199,7 +199,8 @@ const decodedWords = (text: string): string | undefined => {
       // A language can follow the charset (RFC 2231).
       charset: charset.replace(/\*.*/, "").toLowerCase(),
       bytes: encoding.toUpperCase() === "B" ? Buffer.from(content, "base64") : fromQ(content),
-      isValid: encoding.toUpperCase() === "Q" || /^[a-z\d+/]*={0,2}$/i.test(content),
+      // One character of Base64 beyond groups of four means no byte, and Node drops it.
+      isValid: (encoding.toUpperCase() === "B" ? /^(?:[a-z\d+/]{4})*(?:[a-z\d+/]{2,3}={0,2})?$/i : /^(?:[^=]|=[\da-f]{2})*$/i).test(content),
     }),
   );
   const [first] = words;

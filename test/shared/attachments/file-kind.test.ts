@@ -88,6 +88,7 @@ describe("the detected type of a file", () => {
     ["text that mentions it at its end", bytes("A file must begin with %PDF-1.7\n"), null],
     ["text that mentions it at the beginning of a line", bytes("Note:\n%PDF-1.7 is how it must begin.\n"), null],
     ["text that mentions it without a version", bytes("Note:\n%PDF-\n"), null],
+    ["program that reads PDFs", bytes('if (start === "%PDF-") return last.indexOf("startxref");\n'), null],
     ...["", "\x81\xff", "\x82\x10\0", "\x83\x01\0\0", "\x84\0\x01\0\0", "\x80"].map(
       (length): [string, Uint8Array, string | null] => [
         `P7M with the length ${JSON.stringify(length)}`,

@@ -436,6 +436,16 @@ describe("a form", () => {
       "data[file] has a filename with an encoded word that cannot be decoded",
     ],
     [
+      "a character of Base64 that means no byte",
+      file('; filename="=?utf-8?B?YS5wZGYx5?="'),
+      "data[file] has a filename with an encoded word that cannot be decoded",
+    ],
+    [
+      "an encoded word with a bare equals sign",
+      file('; filename="=?utf-8?Q?a=b.pdf?="'),
+      "data[file] has a filename with an encoded word that cannot be decoded",
+    ],
+    [
       "a byte order mark before a filename",
       file('; \xef\xbb\xbffilename="a.pdf"\r\nContent-Type: application/pdf'),
       "data[file] has a parameter that cannot be read",
