@@ -23,8 +23,10 @@ export const readForm = async (event: RequestEvent, reads: FormReads): Promise<R
     throw internalError(new Error("A form arrived as text: the API's binaryMediaTypes are wrong."));
   const kinds = new Map(Object.entries(reads.parts));
   const split = await splitForm(header(event, "Content-Type") ?? "", Buffer.from(event.body ?? "", "base64"));
-  const parts = split.flatMap((raw, index) => {
-    const { name = "", filename, fault } = dispositionOf(raw.headers);
+  const described = split.map((raw) => ({ raw, ...dispositionOf(raw.headers) }));
+  const limit = env.maxFileBytes();
+  if (described.some(({ raw, name = "" }) => kinds.has(name) && sizeOf(raw) > limit)) throw fileTooLarge(limit);
+  const parts = described.flatMap(({ raw, name = "", filename, fault }, index) => {
     if (fault) throw unreadable(`${name || `part ${index + 1}`} ${fault}`);
     const kind = kinds.get(name);
     const part = kind && partOf(name, kind, filename, raw);
@@ -60,6 +62,8 @@ type Headers = ReadonlyMap<string, readonly string[]>;
 
 /** A part's own headers and its content: views of the body. */
 type RawPart = { readonly headers: Headers; readonly chunks: readonly Buffer[] };
+
+const sizeOf = ({ chunks }: RawPart) => chunks.reduce((sum, { length }) => sum + length, 0);
 
 /** Splits a form (RFC 2046, 5.1.1) with busboy's parser. */
 const splitForm = async (contentType: string, body: Buffer): Promise<RawPart[]> => {
@@ -235,7 +239,6 @@ const partOf = (name: string, kind: PartKind, filename: string | undefined, { he
   const encoding = value("content-transfer-encoding") || "binary";
   if (!/^(7bit|8bit|binary)$/.test(encoding))
     throw unreadable(`${name} has the Content-Transfer-Encoding ${printable(encoding)}`);
-  if (content.length > env.maxFileBytes()) throw fileTooLarge(env.maxFileBytes());
   const mediaType = value("content-type") || "text/plain";
   if (kind === "file" && (filename !== undefined || mediaType !== "text/plain"))
     return uploadedFile(content, filename, mediaType);

@@ -199,6 +199,11 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
         expect(response.body, `${bytes} bytes`).toMatchObject({ errors: [{ params }] });
       }
     });
+
+    it("with a file over the limit returns 413, even if an earlier part cannot be read", async () => {
+      const big = new File([new Uint8Array(4_600_001)], "big.bin");
+      expect(codeOf(await post(form({ "data[notes]": "\0" }, big)))).toBe("payload_too_large");
+    });
   });
 
   describe("a reference_id", () => {
