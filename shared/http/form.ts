@@ -204,7 +204,10 @@ const decodedWords = (text: string): string | undefined => {
       charset: charset.replace(/\*.*/, "").toLowerCase(),
       bytes: encoding.toUpperCase() === "B" ? Buffer.from(content, "base64") : fromQ(content),
       // One character of Base64 beyond groups of four means no byte, and Node drops it.
-      isValid: (encoding.toUpperCase() === "B" ? /^(?:[a-z\d+/]{4})*(?:[a-z\d+/]{2,3}={0,2})?$/i : /^(?:[^=]|=[\da-f]{2})*$/i).test(content),
+      isValid: (encoding.toUpperCase() === "B"
+        ? /^(?:[a-z\d+/]{4})*(?:[a-z\d+/]{2,3}={0,2})?$/i
+        : /^(?:[^=]|=[\da-f]{2})*$/i
+      ).test(content),
     }),
   );
   const [first] = words;

@@ -26,7 +26,7 @@ const place = (order: string) => `/carts/${order}/requests/R/attachments/A`;
 const cart = async (order: string) => (await call("GET", `/carts/${order}`)).json();
 const misbehave = (fault: object) => fetch(`${carrier.url}/faults`, { method: "POST", body: JSON.stringify(fault) });
 
-describe("the stand-in carrier", () => {
+describe("the simulated carrier", () => {
   it("stores the size and SHA-256 of each file, and counts how often it was stored", async () => {
     const order = newOrder();
     expect(await cart(order)).toEqual({ checked_out: false, attachments: [], withdrawn: [], calls: [] });

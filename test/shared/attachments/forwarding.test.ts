@@ -7,7 +7,7 @@ import { call } from "../../support/requests/client.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
 
-/** The forwarding state that callers see, after real checkouts at the stand-in carrier. */
+/** The forwarding state that callers see, after real checkouts at the simulated carrier. */
 
 const upstream = await carrier();
 afterEach(() => upstream.behave());

@@ -31,7 +31,7 @@ export const forwardedTo = async (url: string, order: string) => {
 };
 
 /**
- * Starts the stand-in carrier and configures the steps to call it. Only tests of a carrier that does not respond shorten the
+ * Starts the simulated carrier and configures the steps to call it. Only tests of a carrier that does not respond shorten the
  * timeout: on a busy machine, a short one would repeat calls without need.
  */
 export const carrier = async ({ timeoutMs = 20_000 } = {}) => {
