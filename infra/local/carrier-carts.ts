@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
 import { parseJson, readJsonFile, writeJson } from "./json-file.ts";
 
-/** The carts of the stand-in carrier. Of each file, it stores the size and the SHA-256, but not the content. */
+/** The carts of the simulated carrier. Of each file, it stores the size and the SHA-256, but not the content. */
 
 const Metadata = z.object({ ...SentMetadata.shape, sha256: z.optional(z.string()) });
 
