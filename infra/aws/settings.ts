@@ -83,7 +83,7 @@ export const settingDescriptions = {
   carrierUrl:
     "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`. For any other stage, `null` means `https://carrier.invalid`",
   carrierFunction:
-    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../shared/checkout/README.md) in this region. One in another account needs a policy that allows it",
+    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../docs/carrier.md#an-adapter-function) in this region. One in another account needs a policy that allows it",
   alarmEmail:
     "the address for alarms. Without it, a stage that neither retains its data nor releases by `canary` has no alarms, topic and dashboard",
   webAclArn: 'a regional WAF web ACL for the API: see "The firewall"',

@@ -105,7 +105,7 @@ export const readFileForm = (incoming: IncomingMessage): Promise<FileForm | unde
     incoming.pipe(form);
   }).catch(() => undefined);
 
-/** A call of the protocol in shared/checkout/README.md, whole. `form` is that of a PUT, undefined if it is unusable. */
+/** A call of the protocol in docs/carrier.md, whole. `form` is that of a PUT, undefined if it is unusable. */
 export type CartCall = {
   readonly method: string;
   readonly path: string;

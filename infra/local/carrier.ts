@@ -36,7 +36,7 @@ export type CarrierOptions = {
   readonly onCall?: ((call: ReceivedCall) => void) | undefined;
 };
 
-/** A simulated upstream carrier, which also returns what it has received. shared/checkout/README.md has the protocol. */
+/** The simulated carrier, which also returns what it has received. docs/carrier.md describes the protocol. */
 export const startCarrier = async ({ port = 0, host, token, folder, onCall }: CarrierOptions = {}) => {
   const carts = cartStore(folder);
   let faults: InjectedFault[] = [];

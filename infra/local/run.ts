@@ -77,7 +77,7 @@ const uploadOriginOf = (value: string): string => {
   throw new Error(`--upload-origin must be an origin such as http://localhost:5173, not ${value}.`);
 };
 
-/** The handler of an adapter function: shared/checkout/README.md describes it. */
+/** The handler of an adapter function: docs/carrier.md describes it. */
 const handlerIn = async (file: string | undefined) => {
   if (file === undefined) return undefined;
   const { handler } = await import(pathToFileURL(resolve(file)).href).catch((cause: unknown) => {

@@ -19,7 +19,7 @@ import type { terminal } from "./terminal.ts";
 /** What `npm start` can choose. */
 export type StackChoices = Pick<GatewayOptions, "port" | "throttle"> &
   Pick<FilesOptions, "uploadOrigins"> & {
-    /** The carrier that checkouts call. Without it, a simulated one is started. */
+    /** The carrier that checkouts call. Without it, the simulated carrier is started. */
     readonly carrierUrl?: string | undefined;
     /** The adapter function that checkouts invoke instead of calling the carrier. */
     readonly carrierFunction?: LambdaHandler | undefined;

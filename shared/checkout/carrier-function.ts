@@ -4,7 +4,7 @@ import { env } from "../env.ts";
 import { type HttpResponse, sendRequest } from "../http-request.ts";
 import { dynamodb } from "../table/client.ts";
 
-/** A call to the carrier, as an adapter function gets it. README.md describes it. */
+/** A call to the carrier, as an adapter function gets it. docs/carrier.md describes it. */
 export type AdapterCall = {
   readonly method: string;
   readonly path: string;

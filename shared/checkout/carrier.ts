@@ -5,7 +5,7 @@ import { FileError, type FilePart, filePartBody } from "./carrier-form.ts";
 import type { Receipt } from "./checkout-schema.ts";
 import { lateMs } from "./limits.ts";
 
-/** The calls of the carrier's API. Repetitions of a call share its idempotency key. See README.md. */
+/** The calls of the carrier's API. Repetitions of a call share its idempotency key. See docs/carrier.md. */
 
 const attachmentPath = (order: string, request: string, attachment: string) =>
   `/carts/${order}/requests/${request}/attachments/${attachment}`;

@@ -22,7 +22,7 @@ import {
 
 /**
  * The carrier behind `http.request`: the carts of `npm start`'s carrier, with calls that act late or never, responses that are lost or
- * come from a proxy, and an adapter function in front of it, if there is one. It does everything that shared/checkout/README.md
+ * come from a proxy, and an adapter function in front of it, if there is one. It does everything that docs/carrier.md
  * allows a carrier and what stands before it to do, and nothing that it excludes.
  */
 
