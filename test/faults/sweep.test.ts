@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pLimit from "p-limit";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { handler } from "../../functions/sweep-orphan-files.ts";
@@ -48,6 +49,11 @@ const orphan = async (number: number, day?: string) => {
   const key = own.replace(/\d{4}\/\d\d\/\d\d/, (day ?? today).replaceAll("-", "/"));
   await putFile(key, storedFile(content));
   return { id, key };
+};
+
+/** Delays calls whose operation has this prefix. */
+const slow = (name: string) => async (called: { readonly operation: string }) => {
+  if (called.operation.startsWith(name)) await sleep(100);
 };
 
 const storedKeys = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
@@ -141,6 +147,16 @@ describe("the sweep", () => {
     }
   });
 
+  it("ends after its last write", async () => {
+    const { id } = await orphan(1);
+    const record = keys.unfinishedDelete(parent, id);
+    await transact({ record: { put: { ...record, id } } });
+    proxies.table.watch(slow("TransactWriteItems"));
+    expect(await sweep(2, { all: true })).toMatchObject({ removed: 1 });
+    expect(await get(record)).toBeUndefined();
+    proxies.table.watch(async () => {});
+  });
+
   it("keeps a file whose metadata appears between its two checks", async () => {
     const { id, key } = await orphan(1);
     let checks = 0;
@@ -156,10 +172,6 @@ describe("the sweep", () => {
 });
 
 describe("an error of a write is returned", () => {
-  const slow = (name: string) => async (called: { readonly operation: string }) => {
-    if (called.operation.startsWith(name)) await new Promise((resolve) => setTimeout(resolve, 100));
-  };
-
   it("after the delete that could not remove its file is noted, so that a repeated one finishes it", async () => {
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
     const { id } = await upload(path, key);

@@ -160,6 +160,13 @@ describe("concurrent requests", () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([201, ...Array(11).fill(422)]);
   });
 
+  it("rename a switch once with 24 PATCHes of the same name, all of which succeed", async () => {
+    const { id } = await newSwitch(key, { name: "Before the race" });
+    const responses = await atOnce(24, () => patch(key, id, { name: "After the race" }));
+    expect(responses.map(({ status }) => status)).toEqual(Array(24).fill(200));
+    expect((await show(id)).headers.get("etag")).toBe('"2"');
+  });
+
   it("delete each of 12 switches once with 24 DELETEs, and the total stays exact", async () => {
     const before = await call("GET", switchesPath, { key: t.key("other") });
     const created = await Promise.all(

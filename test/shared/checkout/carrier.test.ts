@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { orderReport } from "../../../infra/admin/report.ts";
 import { listen } from "../../../infra/local/listen.ts";
-import { carrierToken } from "../../../shared/checkout/carrier-token.ts";
+import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carrier-token.ts";
 import { newOrder, orderWithOneAttachment, type TestOrder } from "../../support/fixtures/orders.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { carrier, type Misbehaviour } from "../../support/servers/carrier.ts";
@@ -146,6 +146,13 @@ describe("a carrier that requires a token", () => {
     expect([await carrierToken(), reads()]).toEqual(["first", 1]);
     vi.advanceTimersByTime(301_000);
     expect(await carrierToken()).toBe("second");
+  });
+
+  it("gets the new one after a single read for all calls whose token is rejected at the same moment", async () => {
+    const reads = await secretOf(["old", "new", "newer"]);
+    const rejected = await carrierToken();
+    const renewed = await Promise.all(Array.from({ length: 3 }, () => renewedCarrierToken(rejected)));
+    expect([renewed, reads()]).toEqual([["new", "new", "new"], 2]);
   });
 
   it("is not called while its secret is empty, which is read again at the next call", async () => {

@@ -573,8 +573,8 @@ describe("a copy of the forwarding step that runs on", () => {
     expect(await readRun(order)).toMatchObject({ status: "RUNNING", outcome_unknown: false });
   });
 
-  it("sends what was withdrawn and comes back under another key", async () => {
-    const { first, own, receiptsOfBoth, requests } = await started();
+  it("sends what was withdrawn and comes back under another key, and withdraws it again under another", async () => {
+    const { first, own, receiptsOfBoth, requests, remove } = await started();
     carrier.respondInTurn(201);
     await forwardOrder(first);
     const key = keys.receipt(requests[0] ?? "", own);
@@ -583,6 +583,11 @@ describe("a copy of the forwarding step that runs on", () => {
     expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
     expect(carrier.keys.at(-1)).toBe(`forward-${requests[0]}-${own}-1-1`);
     expect(await receiptsOfBoth()).toMatchObject([{ state: "forwarded", withdrawals: 1 }]);
+    await remove(0, own);
+    carrier.respondInTurn(200);
+    expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
+    // The number of the attempts to forward it: two here, after one withdrawal.
+    expect(carrier.keys.at(-1)).toBe(`withdraw-${requests[0]}-${own}-2`);
   });
 });
 
