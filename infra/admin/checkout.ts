@@ -6,7 +6,7 @@ import { findAccount, findOrder, ordersInCheckout } from "./find.ts";
 import { printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
-import { type CheckoutEnd, readActualRun, startCheckout, waitForCheckout } from "./start-checkout.ts";
+import { type CheckoutEnd, continuation, lastRun, readActualRun, startCheckout, waitForCheckout } from "./start-checkout.ts";
 
 export const checkOut = async (given: string, { wait }: { wait?: boolean }): Promise<void> => {
   const { id, state } = await findOrder(given);
@@ -14,6 +14,9 @@ export const checkOut = async (given: string, { wait }: { wait?: boolean }): Pro
     const run = (await readRun(id))?.run ?? null;
     return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." });
   }
+  const last = await lastRun(id);
+  if (last?.status === "CRASHED")
+    console.error(`The run ${last.run} has crashed. ${continuation(id, last, new Date())}`);
   const run = await startCheckout(id);
   if (!wait) return printRecord({ run, status: "RUNNING" });
   const end = await waitFor(id, run);

@@ -1,8 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExecutionAlreadyExists, SFN } from "@aws-sdk/client-sfn";
-import { isActive, isOpen, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
+import {
+  callsEndBy,
+  isActive,
+  isOpen,
+  markCrashed,
+  readRun,
+  secondsUntil,
+  withSentence,
+} from "../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import { describeExecution, executionArnOf, isExecuting } from "../../shared/checkout/execution.ts";
+import { checkoutLimits } from "../../shared/checkout/limits.ts";
 import { env } from "../../shared/env.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
@@ -42,22 +51,41 @@ export const startCheckout = async (orderId: string): Promise<string> => {
 
 export type CheckoutEnd = {
   readonly run: string;
-  readonly status: "SUCCEEDED" | "FAILED";
+  readonly status: "SUCCEEDED" | "FAILED" | "CRASHED";
   readonly reason: string | null;
 };
 
+/** What the next run does after one that has crashed. */
+export const continuation = (orderId: string, last: CheckoutRun, now: Date): string => {
+  const seconds = secondsUntil(callsEndBy(last, now), now);
+  return `\`order checkout ${orderId}\` continues it after about ${seconds} seconds, when its last calls have ended.`;
+};
+
 /** Undefined while the run is in progress, or while another is that was faster. */
-const endOf = async (orderId: string, run: string): Promise<CheckoutEnd | undefined> => {
+const endOf = async (orderId: string, run: string, since: Date): Promise<CheckoutEnd | undefined> => {
   const execution = await describeExecution(executionArnOf(run));
-  if (!execution) return { run, status: "FAILED", reason: "There is no such run." };
+  if (!execution) return endOfUnknown(orderId, run, since);
   const { status, cause, error } = execution;
   if (status === "RUNNING") return undefined;
   const last = await readRun(orderId);
-  if (error === "AlreadyRunning") return endOf(orderId, last?.run ?? "");
+  if (error === "AlreadyRunning") return endOf(orderId, last?.run ?? "", since);
   // The run has the carrier's words, and what came too late for the carrier. An execution's cause has neither.
   const reason = last?.run === run ? last.reason : null;
   if (status === "SUCCEEDED") return { run, status, reason };
   return { run, status: "FAILED", reason: reason ?? cause ?? error ?? `The execution ended as ${status}.` };
+};
+
+/** Step Functions does not know the execution: not yet, since the look-up is eventually consistent, or no longer. */
+const endOfUnknown = async (orderId: string, run: string, since: Date): Promise<CheckoutEnd | undefined> => {
+  const now = new Date();
+  const last = await lastRun(orderId);
+  if (last?.run !== run) {
+    if (now.getTime() - since.getTime() < checkoutLimits.unknownExecutionMs) return undefined;
+    return { run, status: "FAILED", reason: "There is no such run." };
+  }
+  const { status, reason } = last;
+  if (status === "CRASHED") return { run, status, reason: withSentence(reason, continuation(orderId, last, now)) };
+  return status === "SUCCEEDED" || status === "FAILED" ? { run, status, reason } : undefined;
 };
 
 export const waitForCheckout = async (
@@ -66,9 +94,10 @@ export const waitForCheckout = async (
   pollMs: number,
   onPoll = async (): Promise<void> => {},
 ): Promise<CheckoutEnd> => {
+  const since = new Date();
   for (;;) {
     const started = Date.now();
-    const end = await endOf(orderId, run);
+    const end = await endOf(orderId, run, since);
     await onPoll();
     if (end) return end;
     // Reading a large order takes long. Leave most of the capacity to the run.
