@@ -3,7 +3,7 @@ import { lastRuns, printLatest } from "./history.ts";
 import { format, printHeading, printJson, printRecord, table } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";
-import { continuation, readActualRun } from "./start-checkout.ts";
+import { nextStep, readActualRun } from "./start-checkout.ts";
 
 const counted = (count: number, what: string) =>
   `${formatCount(count)} ${count === 1 ? "attachment that was" : "attachments that were"} ${what} too late`;
@@ -20,12 +20,13 @@ export const showOrder = async (id: string): Promise<void> => {
   if (format.json) return printJson({ ...report, runs });
   const { checkout, late_changes, seal, attachments, requests, account, ...order } = report;
   const { run, status, reason, waits_until, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
+  const next = checkout && order.state === "CART" && nextStep(order.id, checkout, new Date());
   printRecord({
     ...order,
     ...(await ownerOf(report)),
     sealed: seal !== null,
     ...(checkout && { run, status, reason }),
-    ...(checkout?.status === "CRASHED" && { next: continuation(order.id, checkout, new Date()) }),
+    ...(next && { next }),
     ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
     ...(next_try_at && { ...(attempt && { attempt }), last_answer, next_try_at }),
     ...(late_changes && tooLate(late_changes)),

@@ -7,7 +7,6 @@ import {
   markCrashed,
   readRun,
   secondsUntil,
-  withSentence,
 } from "../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import { describeExecution, executionArnOf, isExecuting } from "../../shared/checkout/execution.ts";
@@ -51,14 +50,19 @@ export const startCheckout = async (orderId: string): Promise<string> => {
 
 export type CheckoutEnd = {
   readonly run: string;
-  readonly status: "SUCCEEDED" | "FAILED" | "CRASHED";
+  readonly status: CheckoutRun["status"];
   readonly reason: string | null;
 };
 
-/** What the next run does after one that has crashed. */
-export const continuation = (orderId: string, last: CheckoutRun, now: Date): string => {
+/** What to do after a run that has crashed, or has left open whether the cart is checked out. */
+export const nextStep = (orderId: string, last: CheckoutRun, now: Date): string | undefined => {
+  const { status, outcome_unknown, checked_out } = last;
+  if (isActive(last, now)) return undefined;
   const seconds = secondsUntil(callsEndBy(last, now), now);
-  return `\`order checkout ${orderId}\` continues it after about ${seconds} seconds, when its last calls have ended.`;
+  const when = seconds > 0 ? ` after about ${seconds} seconds, when earlier calls have ended` : "";
+  if (outcome_unknown && !checked_out)
+    return `\`order checkout ${orderId}\` asks the carrier${when}. If it cannot say, ask its support, and record the answer: \`order settle ${orderId}\`.`;
+  return status === "CRASHED" ? `\`order checkout ${orderId}\` continues the crashed run${when}.` : undefined;
 };
 
 /** Undefined while the run is in progress, or while another is that was faster. */
@@ -84,8 +88,7 @@ const endOfUnknown = async (orderId: string, run: string, since: Date): Promise<
     return { run, status: "FAILED", reason: "There is no such run." };
   }
   const { status, reason } = last;
-  if (status === "CRASHED") return { run, status, reason: withSentence(reason, continuation(orderId, last, now)) };
-  return status === "SUCCEEDED" || status === "FAILED" ? { run, status, reason } : undefined;
+  return isOpen(last) ? undefined : { run, status, reason };
 };
 
 export const waitForCheckout = async (

@@ -43,6 +43,9 @@ describe("order settle", () => {
     const order = await doubted();
     const before = await orderReport(order.id);
     expect([before?.checkout?.outcome_unknown, before?.seal !== null]).toEqual([true, true]);
+    expect((await admin(["order", "show", order.id])).stdout).toMatch(
+      new RegExp(`\nnext +\`order checkout ${order.id}\` asks the carrier\\.[\\s\\S]+\`order settle ${order.id}\``),
+    );
     expect(await order.settle(...open())).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/outcome +open\nnext +`order checkout \S+` goes on\./),
