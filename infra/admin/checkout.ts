@@ -1,13 +1,20 @@
 import pLimit from "p-limit";
 import { isOpen, readRun } from "../../shared/checkout/checkout-run.ts";
+import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { explain } from "./command-errors.ts";
 import { findAccount, findOrder, ordersInCheckout } from "./find.ts";
 import { printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { nextWait, type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
-import { continuation } from "./show-order.ts";
-import { type CheckoutEnd, readActualRun, startCheckout, waitForCheckout } from "./start-checkout.ts";
+import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
+import {
+  type CheckoutEnd,
+  lastRun,
+  nextStep,
+  readActualRun,
+  startCheckout,
+  waitForCheckout,
+} from "./start-checkout.ts";
 
 export const checkOut = async (given: string, { wait }: { wait?: boolean }): Promise<void> => {
   const { id, state } = await findOrder(given);
@@ -15,13 +22,19 @@ export const checkOut = async (given: string, { wait }: { wait?: boolean }): Pro
     const run = (await readRun(id))?.run ?? null;
     return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." });
   }
-  const seconds = nextWait(await readActualRun(id));
-  if (seconds !== null) console.error(`The last run has crashed. This checkout ${continuation(seconds)}.`);
+  const last = await lastRun(id);
+  printNext(id, last?.status === "CRASHED" ? last : undefined);
   const run = await startCheckout(id);
   if (!wait) return printRecord({ run, status: "RUNNING" });
   const end = await waitFor(id, run);
   if (end.status !== "SUCCEEDED") process.exitCode = 1;
   printRecord(end);
+  printNext(id, await readRun(id));
+};
+
+const printNext = (id: string, last: CheckoutRun | undefined) => {
+  const next = last && nextStep(id, last, new Date());
+  if (next) console.error(next);
 };
 
 /** Waits for a run to end and prints its progress on stderr. Ctrl-C stops waiting; the run continues. */

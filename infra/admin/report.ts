@@ -1,5 +1,5 @@
 import { type Attachment, attachmentData, warningOf } from "../../shared/attachments/attachment-schema.ts";
-import { callsEndBy, readRun, secondsUntil } from "../../shared/checkout/checkout-run.ts";
+import { readRun } from "../../shared/checkout/checkout-run.ts";
 import { type CheckoutRun, type Receipt, Sealed } from "../../shared/checkout/checkout-schema.ts";
 import { attachmentsOf, lateChanges, type OwnedAttachment, receiptsOf } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
@@ -28,7 +28,7 @@ export const orderReport = async (orderId: string, readLast = readRun) => {
   );
   const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
   const run = await readLast(id);
-  const checkout = run ? { ...run, waits_until: waitsUntil(run, new Date()), next_waits_seconds: nextWait(run) } : null;
+  const checkout = run ? { ...run, waits_until: waitsUntil(run, new Date()) } : null;
   const late_changes = state === "CHECKED_OUT" && checkout ? await lateChanges(id) : null;
   return {
     id,
@@ -47,12 +47,6 @@ const waitsUntil = ({ status, outcome_unknown, next_try_at, calls_end_by }: Chec
   status === "RUNNING" && !outcome_unknown && next_try_at === null && Date.parse(calls_end_by) > now.getTime()
     ? calls_end_by
     : null;
-
-/** How long the checkout that continues a crashed run waits before it calls the carrier; null unless it has crashed. */
-export const nextWait = (run: CheckoutRun | undefined): number | null => {
-  const now = new Date();
-  return run?.status === "CRASHED" ? secondsUntil(callsEndBy(run, now), now) : null;
-};
 
 export const requestReportById = async (requestId: string) => {
   const item = await get(keys.request(requestId));

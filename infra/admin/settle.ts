@@ -19,6 +19,9 @@ const settled: Readonly<Record<Outcome, string>> = {
   open: "An operator has recorded that the cart is not checked out.",
 };
 
+/** What a run's reason says of its doubt, which is no longer true: withDoubt in checkout-run.ts. */
+const doubt = / ?It is unknown whether the cart is checked out\. The next run asks the carrier first, after \S+Z\.$/;
+
 /** The last run of an order, if it has left a doubt that can be ended. */
 const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Date | undefined) => {
   const last = await lastRun(order);
@@ -53,7 +56,7 @@ export const settle = async (given: string, outcome: Outcome, because: string, a
   const failed = await transact({
     run: {
       update: keys.checkout(id),
-      set: { outcome_unknown: false, reason: withSentence(reason, settled[outcome]) },
+      set: { outcome_unknown: false, reason: withSentence(reason?.replace(doubt, "") || null, settled[outcome]) },
       when: { equals: { run, status, outcome_unknown: true, calls_end_by, checked_out } },
     },
     order:
@@ -65,5 +68,6 @@ export const settle = async (given: string, outcome: Outcome, because: string, a
   });
   if (failed.size > 0) throw new CommandError("The order's checkout has changed meanwhile: run order show.");
   const late = outcome === "checked_out" ? await lateChanges(id) : undefined;
-  printRecord({ id, outcome, ...(late && (format.json ? late : tooLate(late))) });
+  const next = outcome === "open" && !format.json ? { next: `\`order checkout ${id}\` goes on.` } : {};
+  printRecord({ id, outcome, ...(late && (format.json ? late : tooLate(late))), ...next });
 };

@@ -3,7 +3,7 @@ import { lastRuns, printLatest } from "./history.ts";
 import { format, printHeading, printJson, printRecord, table } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";
-import { readActualRun } from "./start-checkout.ts";
+import { nextStep, readActualRun } from "./start-checkout.ts";
 
 const counted = (count: number, what: string) =>
   `${formatCount(count)} ${count === 1 ? "attachment that was" : "attachments that were"} ${what} too late`;
@@ -13,10 +13,6 @@ export const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderRepor
   ...(not_withdrawn > 0 && { "the carrier still has": counted(not_withdrawn, "deleted") }),
 });
 
-/** What the checkout after a crashed run does. */
-export const continuation = (seconds: number): string =>
-  `continues the crashed run${seconds > 0 ? `, after waiting ${seconds} seconds for its calls` : ""}`;
-
 export const showOrder = async (id: string): Promise<void> => {
   const find = finder("order", (one) => orderReport(one, readActualRun));
   const report = await withProgress(() => find(id), "Reading the order …");
@@ -24,13 +20,13 @@ export const showOrder = async (id: string): Promise<void> => {
   if (format.json) return printJson({ ...report, runs });
   const { checkout, late_changes, seal, attachments, requests, account, ...order } = report;
   const { run, status, reason, waits_until, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
-  const seconds = checkout?.next_waits_seconds ?? null;
+  const next = checkout && order.state === "CART" && nextStep(order.id, checkout, new Date());
   printRecord({
     ...order,
     ...(await ownerOf(report)),
     sealed: seal !== null,
     ...(checkout && { run, status, reason }),
-    ...(seconds !== null && { "next checkout": continuation(seconds) }),
+    ...(next && { next }),
     ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
     ...(next_try_at && { ...(attempt && { attempt }), last_answer, next_try_at }),
     ...(late_changes && tooLate(late_changes)),

@@ -1,8 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExecutionAlreadyExists, SFN } from "@aws-sdk/client-sfn";
-import { isActive, isOpen, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
+import {
+  callsEndBy,
+  isActive,
+  isOpen,
+  markCrashed,
+  readRun,
+  secondsUntil,
+} from "../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import { describeExecution, executionArnOf, isExecuting } from "../../shared/checkout/execution.ts";
+import { checkoutLimits } from "../../shared/checkout/limits.ts";
 import { env } from "../../shared/env.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
@@ -42,25 +50,45 @@ export const startCheckout = async (orderId: string): Promise<string> => {
 
 export type CheckoutEnd = {
   readonly run: string;
-  readonly status: "SUCCEEDED" | "FAILED";
+  readonly status: CheckoutRun["status"];
   readonly reason: string | null;
 };
 
+/** What to do after a run that has crashed, or has left open whether the cart is checked out. */
+export const nextStep = (orderId: string, last: CheckoutRun, now: Date): string | undefined => {
+  const { status, outcome_unknown, checked_out } = last;
+  if (isActive(last, now)) return undefined;
+  const seconds = secondsUntil(callsEndBy(last, now), now);
+  const when = seconds > 0 ? ` after about ${seconds} seconds, when earlier calls have ended` : "";
+  if (outcome_unknown && !checked_out)
+    return `\`order checkout ${orderId}\` asks the carrier${when}. If it cannot say, ask its support, and record the answer: \`order settle ${orderId}\`.`;
+  return status === "CRASHED" ? `\`order checkout ${orderId}\` continues the crashed run${when}.` : undefined;
+};
+
 /** Undefined while the run is in progress, or while another is that was faster. */
-const endOf = async (orderId: string, run: string): Promise<CheckoutEnd | undefined> => {
+const endOf = async (orderId: string, run: string, since: Date): Promise<CheckoutEnd | undefined> => {
   const execution = await describeExecution(executionArnOf(run));
-  const last = await readRun(orderId);
-  if (!execution) {
-    if (last?.run === run && isOpen(last) && (await isExecuting(last))) return undefined;
-    return { run, status: "FAILED", reason: "Step Functions does not know this run: start the checkout again." };
-  }
+  if (!execution) return endOfUnknown(orderId, run, since);
   const { status, cause, error } = execution;
   if (status === "RUNNING") return undefined;
-  if (error === "AlreadyRunning") return endOf(orderId, last?.run ?? "");
+  const last = await readRun(orderId);
+  if (error === "AlreadyRunning") return endOf(orderId, last?.run ?? "", since);
   // The run has the carrier's words, and what came too late for the carrier. An execution's cause has neither.
   const reason = last?.run === run ? last.reason : null;
   if (status === "SUCCEEDED") return { run, status, reason };
   return { run, status: "FAILED", reason: reason ?? cause ?? error ?? `The execution ended as ${status}.` };
+};
+
+/** Step Functions does not know the execution: not yet, since the look-up is eventually consistent, or no longer. */
+const endOfUnknown = async (orderId: string, run: string, since: Date): Promise<CheckoutEnd | undefined> => {
+  const now = new Date();
+  const last = await lastRun(orderId);
+  if (last?.run !== run) {
+    if (now.getTime() - since.getTime() < checkoutLimits.unknownExecutionMs) return undefined;
+    return { run, status: "FAILED", reason: "There is no such run." };
+  }
+  const { status, reason } = last;
+  return isOpen(last) ? undefined : { run, status, reason };
 };
 
 export const waitForCheckout = async (
@@ -69,9 +97,10 @@ export const waitForCheckout = async (
   pollMs: number,
   onPoll = async (): Promise<void> => {},
 ): Promise<CheckoutEnd> => {
+  const since = new Date();
   for (;;) {
     const started = Date.now();
-    const end = await endOf(orderId, run);
+    const end = await endOf(orderId, run, since);
     await onPoll();
     if (end) return end;
     // Reading a large order takes long. Leave most of the capacity to the run.

@@ -67,6 +67,7 @@ const wording: readonly (readonly [RegExp, string])[] = [
   [/^error: unknown option '(.+?)'(?:\n\((.+)\))?/, "There is no option $1. $2"],
   [/^error: option '(?:-\w, )?([^ ']+)(?: [^']*)?' argument '(.*)' is invalid\./s, '$1 cannot be "$2".'],
   [/^error: option '(?:-\w, )?(\S+) (.+)' argument missing/, "$1 needs a value: $2."],
+  [/^error: option '(\S+)' cannot be used with option '(\S+)'/, "$1 cannot be used with $2."],
 ];
 
 /** Commander reports what is missing before what it does not know. */

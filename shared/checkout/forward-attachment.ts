@@ -176,7 +176,11 @@ export const withdrawOne = async (target: Target, receipt: Receipt): Promise<Don
   const { isForwarding, version } = await readBeforeCall(target, receipt);
   // If there is a version, the attachment was added after this step read the list.
   if (isForwarding && version === undefined)
-    return recordResponse(call, await withdrawUpstream({ order: ref.order_id, request, receipt: announced }), "withdrawn");
+    return recordResponse(
+      call,
+      await withdrawUpstream({ order: ref.order_id, request, receipt: announced }),
+      "withdrawn",
+    );
   await restoreReceipt(call);
   return isForwarding ? { kind: "done" } : { kind: "stop" };
 };

@@ -5,12 +5,14 @@ import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import { describe, expect, inject, it, vi } from "vitest";
 import { progressOf } from "../../../infra/admin/checkout.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
+import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { beginRun, readRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { apply } from "../../support/fixtures/apply.ts";
 import { attachmentOf, form, pdf } from "../../support/fixtures/attachments.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
+import { storeRun } from "../../support/fixtures/runs.ts";
 import { newSwitch } from "../../support/fixtures/switches.ts";
 import { addMessagingNumbers, tenants } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
@@ -149,7 +151,13 @@ describe("orders whose last run has failed", () => {
     ]);
     expect(await adminJson(["order", "list", "--account", account])).toMatchObject([{ last_run: "CRASHED" }]);
     expect(await adminJson(["order", "show", order.id])).toMatchObject({ checkout: { status: "CRASHED" } });
-    const { run } = await adminJson(["order", "checkout", order.id]);
+    const continued = new RegExp(
+      `\`order checkout ${order.id}\` continues the crashed run\\s+after about \\d+ seconds,`,
+    );
+    expect((await admin(["order", "show", order.id])).stdout).toMatch(continued);
+    const started = await admin(["order", "checkout", order.id, "--json"]);
+    expect(started.stderr).toMatch(continued);
+    const { run } = JSON.parse(started.stdout);
     await vi.waitFor(async () => expect((await readRun(order.id))?.run).toBe(run), { timeout: 20_000 });
     const { calls_end_by: until } = (await readRun(order.id)) ?? {};
     const { stdout } = await admin(["order", "show", order.id]);
@@ -164,6 +172,25 @@ describe("orders whose last run has failed", () => {
 });
 
 describe("order checkout --wait", () => {
+  it("waits for a run that Step Functions does not know yet", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    const run = `checkout-${order.id}-1`;
+    let polls = 0;
+    const end = waitForCheckout(order.id, run, 100, async () => {
+      polls += 1;
+      if (polls === 2) await startCheckout(order.id);
+    });
+    expect(await end).toEqual({ run, status: "SUCCEEDED", reason: null });
+  });
+
+  it("says that a run that Step Functions no longer knows has crashed", async () => {
+    const { id } = await newOrder(addMessagingNumbers);
+    const started_at = new Date(Date.now() - 59_000).toISOString();
+    await storeRun(id, { run: "gone", status: "RUNNING", started_at });
+    const reason = "The run stopped without reporting a result.";
+    expect(await waitForCheckout(id, "gone", 100)).toEqual({ run: "gone", status: "CRASHED", reason });
+  });
+
   it("prints the number of forwarded files whenever it changes, and the message of the workflow at the end", async () => {
     const order = await newOrder(addMessagingNumbers);
     await order.attach(0, "One");

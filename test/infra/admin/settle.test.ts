@@ -43,9 +43,12 @@ describe("order settle", () => {
     const order = await doubted();
     const before = await orderReport(order.id);
     expect([before?.checkout?.outcome_unknown, before?.seal !== null]).toEqual([true, true]);
+    expect((await admin(["order", "show", order.id])).stdout).toMatch(
+      new RegExp(`\nnext +\`order checkout ${order.id}\` asks the carrier\\.[\\s\\S]+\`order settle ${order.id}\``),
+    );
     expect(await order.settle(...open())).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/outcome +open/),
+      stdout: expect.stringMatching(/outcome +open\nnext +`order checkout \S+` goes on\./),
     });
     const after = await orderReport(order.id);
     expect(after?.checkout?.reason).toMatch(/: 403 .*\. An operator has recorded that the cart is not checked out\.$/);
@@ -112,7 +115,7 @@ describe("order settle", () => {
     );
     expect(await settle(...because)).toMatch(/^2 Missing: --checked-out or --not-checked-out,/);
     expect(await settle("--not-checked-out", "--checked-out", ...because)).toMatch(
-      /^2 .*'--checked-out' cannot be used with .*'--not-checked-out'/,
+      /^2 --checked-out cannot be used with --not-checked-out\./,
     );
     expect(await settle("--checked-out")).toMatch(/^2 Missing: --reason <text>\./);
     expect(await settle()).toMatch(/^2 Missing: --reason <text>, --checked-out or --not-checked-out\./);
@@ -120,5 +123,8 @@ describe("order settle", () => {
     // Its execution is not known, so it has crashed.
     await storeRun(id, { ...unknown, status: "RUNNING", started_at: new Date(Date.now() - 61_000).toISOString() });
     expect(await settle("--checked-out", ...because)).toMatch(/^0 /);
+    expect((await orderReport(id))?.checkout?.reason).toBe(
+      "The run stopped without reporting a result. An operator has recorded that the cart is checked out.",
+    );
   });
 });
