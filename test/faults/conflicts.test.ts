@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, expect, it } from "vitest";
 import { upload } from "../support/fixtures/attachments.ts";
 import { post, switchesPath, switchOf } from "../support/fixtures/switches.ts";
-import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
+import { addMessagingNumbers, customer, type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
 import { call } from "../support/requests/client.ts";
 import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
@@ -75,5 +75,17 @@ it("a request counts every concurrent upload, and refuses none", { timeout: 300_
   const count = byExtent({ sample: 20, most: 100, all: 200 });
   await times(count, () => upload(path, key));
   await expectTotal(path, count);
+  await expectInvariants();
+});
+
+it("the requests of one order count every concurrent upload, and refuse none", { timeout: 300_000 }, async () => {
+  const of = await customer({ requestTypes: Array(10).fill(addMessagingNumbers) });
+  const paths = of.requests.map((request) => `/api/v1/requests/${request}/attachments`);
+  const count = byExtent({ sample: 20, most: 100, all: 200 });
+  await times(count, (n) => upload(paths[n % paths.length] ?? "", of.key));
+  for (const path of paths)
+    expect((await call("GET", path, { key: of.key })).body).toMatchObject({
+      data: { page_info: { total: count / paths.length } },
+    });
   await expectInvariants();
 });
