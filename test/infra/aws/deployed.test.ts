@@ -140,6 +140,19 @@ describe("only these", () => {
     expect(holders(({ actions }) => actions.includes(action))).toEqual(names);
   });
 
+  it("may look up executions with the checkout's first step: those of the machine that calls it", () => {
+    for (const { resources: all } of stacks) {
+      const named = [...all].map(([name, resource]) => ({ name, ...resource }));
+      const textsOf = (isMeant: (resource: (typeof named)[number]) => boolean) =>
+        named.filter(isMeant).flatMap(({ properties }) => textsIn(properties));
+      const arn = "arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}";
+      const looksUp = textsOf(({ name }) => name === "checkout-begin-role").filter((text) => text.includes("states:"));
+      expect(looksUp).toEqual([`Allow states:DescribeExecution on ${arn}:execution:<stack>-checkout:*`]);
+      expect(textsOf(({ name }) => name === "checkout-begin")).toContain(`${arn}:stateMachine:<stack>-checkout`);
+      expect(textsOf(({ kind }) => kind === "StepFunctions::StateMachine")).toContain("<stack>-checkout");
+    }
+  });
+
   it("may write items other than those of orders and requests, of those that are no function", () => {
     const isLimited = (text: string) => /dynamodb:LeadingKeys ORDER#\*, REQUEST#\*( |$)/.test(text);
     const writing = allowed.filter(({ actions, text }) => actions.includes("dynamodb:PutItem") && !isLimited(text));
