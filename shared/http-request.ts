@@ -28,6 +28,11 @@ export const sendRequest = (url: URL, { method, headers, body, signal, maxCharac
     const request = url.protocol === "https:" ? requestHttps : requestHttp;
     const outgoing = request(url, { method, headers, signal });
     outgoing.on("error", reject);
+    // A 101 that nobody has asked for. Without this, Node would end the connection, and neither the response nor an error would come.
+    outgoing.on("upgrade", ({ statusCode: status = 0 }, socket) => {
+      socket.destroy();
+      resolve({ status, headers: {}, text: "" });
+    });
     outgoing.on("response", (incoming) => {
       const { statusCode: status = 0, headersDistinct } = incoming;
       const names = Object.keys(headersDistinct);

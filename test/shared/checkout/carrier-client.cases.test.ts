@@ -209,6 +209,19 @@ describe("a call", () => {
     expect(await callCarrier({ method: "GET", path: "/elsewhere" })).toMatchObject({ status: 200, settles: "done" });
   });
 
+  it("calls again after an unsolicited 101", async () => {
+    let calls = 0;
+    const server = http.createServer(({ socket }, response) => {
+      calls += 1;
+      if (calls === 1) socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n");
+      else response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    vi.stubEnv("CARRIER_URL", `http://127.0.0.1:${Object(server.address()).port}`);
+    expect(await callCarrier(call)).toMatchObject({ status: 200, settles: "done", mayStillAct: true });
+  });
+
   it.each([
     ["200 with a long body, which is not read", 200, 1],
     ["422 that comes before the whole body was sent", 422, 4_000_000],
