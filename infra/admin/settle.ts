@@ -20,7 +20,7 @@ const settled: Readonly<Record<Outcome, string>> = {
 };
 
 /** What a run's reason says of its doubt, which is no longer true: withDoubt in checkout-run.ts. */
-const doubt = / ?It is unknown whether the cart is checked out\. The next run asks the carrier first, after \S+Z\.$/;
+const doubt = / ?It is unknown whether the cart is checked out\. The next run asks the carrier first, after \S+Z\. .*$/;
 
 /** The last run of an order, if it has left a doubt that can be ended. */
 const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Date | undefined) => {

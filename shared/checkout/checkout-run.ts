@@ -143,7 +143,7 @@ const withDoubt = (reason: string, { outcome_unknown, checked_out, calls_end_by 
   if (!outcome_unknown) return reason;
   if (checked_out)
     return withSentence(reason, "The carrier has checked the cart out. The next run completes the order.");
-  const next = `It is unknown whether the cart is checked out. The next run asks the carrier first, after ${calls_end_by}.`;
+  const next = `It is unknown whether the cart is checked out. The next run asks the carrier first, after ${calls_end_by}. If it cannot say, record what its support says: order settle.`;
   return withSentence(reason, next);
 };
 

@@ -55,7 +55,7 @@ const ask = async (submission: Submission): Promise<StepResult> => {
   if (answer.cart === "checked out") return finish(submission);
   if (answer.cart === "later") {
     const { failure: last_answer, wait_seconds } = answer;
-    const giveUp = `For too long, the carrier has not said whether the cart is checked out: ${last_answer}. If it cannot say, ask its support, and record the answer with: order settle ${ref.order_id}`;
+    const giveUp = `For too long, the carrier has not said whether the cart is checked out: ${last_answer}.`;
     return postpone(submission, before.calls_end_by, { giveUp, last_answer, wait_seconds }, true);
   }
   const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;
@@ -89,7 +89,8 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   });
   if (failed.has("run")) return lookAgain(submission);
   if (failed.has("order")) return forwardAgain(submission);
-  return recordResponse(submission, calls_end_by, await checkOutUpstream(ref.order_id, endsBy));
+  const sentAt = Date.now();
+  return recordResponse(submission, calls_end_by, sentAt, await checkOutUpstream(ref.order_id, endsBy));
 };
 
 const isOwn = ({ ref }: Submission) => ({ run: ref.run, status: "RUNNING", checked_out: false }) as const;
@@ -98,13 +99,14 @@ const isOwn = ({ ref }: Submission) => ({ run: ref.run, status: "RUNNING", check
 const recordResponse = async (
   submission: Submission,
   announced: string,
+  sentAt: number,
   response: CarrierResponse,
 ): Promise<StepResult> => {
   const { ref, before } = submission;
   const { settles, reason } = response;
   const now = new Date();
   // The same call of another copy of this step, or of one that was killed, may still be in flight.
-  const isInFlight = response.mayStillAct || Date.parse(before.calls_end_by) > now.getTime();
+  const isInFlight = response.mayStillAct || Date.parse(before.calls_end_by) > sentAt;
   const done = { checked_out: true } as const;
   if (settles === "done") {
     // A fact, whatever has become of the run meanwhile. From here on, nothing undoes it.

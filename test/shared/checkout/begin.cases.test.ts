@@ -122,7 +122,7 @@ describe("the failure of a run", () => {
       "leaves a doubt",
       { outcome_unknown: true, calls_end_by: at(9) },
       { kind: "fault" },
-      { status: "FAILED", reason: `default. ${unknown} ${at(9)}.` },
+      { status: "FAILED", reason: expect.stringContaining(`default. ${unknown} ${at(9)}. If it cannot say,`) },
     ],
     ["has lost its lock", { run: "other" }, { cause: "default" }, { status: "RUNNING", reason: null }],
     ["has succeeded", { status: "SUCCEEDED" }, { kind: "fault" }, { status: "SUCCEEDED" }],
