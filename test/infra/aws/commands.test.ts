@@ -66,7 +66,7 @@ it.runIf(exhaustive)(
     const env = { AWS_ENDPOINT_URL: url, PATCHBAY_STATE: newFolder() };
     expect((await runNode(["infra/aws/run.ts", "deploy:local"], { env })).code).toBe(1);
     await close();
-    expect(existsSync(join(env.PATCHBAY_STATE, "emulators/Patchbay-local.json"))).toBe(true);
+    expect(existsSync(join(env.PATCHBAY_STATE, "emulators/Patchbay-localstack.json"))).toBe(true);
   },
   120_000,
 );

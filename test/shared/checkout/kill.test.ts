@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { type StepHandler, startStepFunctions } from "../../../infra/local/step-functions.ts";
+import { receiptsOf } from "../../../shared/checkout/plan.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
@@ -33,10 +34,14 @@ const endCalls = (order: string) => {
   return transact({ run: { update: keys.checkout(order), set, when: { exists: true } } });
 };
 
-/** An execution that is not known counts as in progress for its first minute. */
-const endExecution = (order: string) => {
+/** An execution that is not known counts as in progress for its first minute, and an announced call for its time. */
+const endExecution = async ({ id, requests }: TestOrder) => {
   const set = { started_at: new Date(Date.now() - 60_000).toISOString() };
-  return transact({ run: { update: keys.checkout(order), set, when: { exists: true } } });
+  await transact({ run: { update: keys.checkout(id), set, when: { exists: true } } });
+  const over = { in_flight_until: new Date().toISOString() };
+  for (const request of requests)
+    for (const { attachment } of await receiptsOf(request))
+      await transact({ receipt: { update: keys.receipt(request, attachment), set: over, when: { exists: true } } });
 };
 
 /** Calls end with the process that is killed, so a run that takes over need not wait for them. */
@@ -132,7 +137,7 @@ describe("a checkout whose process was killed", () => {
     const before = await stateOf(order.id);
     expect(before.state).toBe(moment === "after checkout/submit" ? "CHECKED_OUT" : "CART");
 
-    await endExecution(order.id);
+    await endExecution(order);
     const run = await startCheckout(order.id);
     expect(await waitForCheckout(order.id, run, 10)).toEqual({ run, status: "SUCCEEDED", reason: null });
 
