@@ -1,4 +1,4 @@
-import { isActive, withSentence } from "../../shared/checkout/checkout-run.ts";
+import { isActive, unknownCart, withSentence } from "../../shared/checkout/checkout-run.ts";
 import { checkoutLimits } from "../../shared/checkout/limits.ts";
 import { lateChanges } from "../../shared/checkout/plan.ts";
 import type { StoredEvent } from "../../shared/history/event.ts";
@@ -19,8 +19,8 @@ const settled: Readonly<Record<Outcome, string>> = {
   open: "An operator has recorded that the cart is not checked out.",
 };
 
-/** What a run's reason says of its doubt, which is no longer true: withDoubt in checkout-run.ts. */
-const doubt = / ?It is unknown whether the cart is checked out\. The next run asks the carrier first, after \S+Z\. .*$/;
+/** A run's reason without its last part, the doubt, which is no longer true. */
+const withoutDoubt = (reason: string | null) => reason?.split(unknownCart)[0]?.trim() || null;
 
 /** The last run of an order, if it has left a doubt that can be ended. */
 const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Date | undefined) => {
@@ -56,7 +56,7 @@ export const settle = async (given: string, outcome: Outcome, because: string, a
   const failed = await transact({
     run: {
       update: keys.checkout(id),
-      set: { outcome_unknown: false, reason: withSentence(reason?.replace(doubt, "") || null, settled[outcome]) },
+      set: { outcome_unknown: false, reason: withSentence(withoutDoubt(reason), settled[outcome]) },
       when: { equals: { run, status, outcome_unknown: true, calls_end_by, checked_out } },
     },
     order:

@@ -138,12 +138,14 @@ export const withoutResult = "The run stopped without reporting a result.";
 export const withSentence = (reason: string | null, sentence: string): string =>
   reason === null ? sentence : `${reason.replace(/[^.!?]$/, "$&.")} ${sentence}`;
 
+export const unknownCart = "It is unknown whether the cart is checked out.";
+
 /** A run's reason, with what ends its doubt if it leaves one. */
 const withDoubt = (reason: string, { outcome_unknown, checked_out, calls_end_by }: CheckoutRun): string => {
   if (!outcome_unknown) return reason;
   if (checked_out)
     return withSentence(reason, "The carrier has checked the cart out. The next run completes the order.");
-  const next = `It is unknown whether the cart is checked out. The next run asks the carrier first, after ${calls_end_by}. If it cannot say, record what its support says: order settle.`;
+  const next = `${unknownCart} The next run asks the carrier first, after ${calls_end_by}. If it cannot say, record what its support says: order settle.`;
   return withSentence(reason, next);
 };
 
