@@ -15,8 +15,8 @@ BEYOND_THE_SCHEMA = [
     ("constraint.required", r"/data/(sms|mms)_(endpoints|identity|secret)"),
     # The protocol decides what an endpoint must be.
     ("constraint.format", r"/data/(sms|mms)_endpoints/\d+"),
-    # With BASIC, the identity must not contain a colon.
-    ("constraint.format", r"/data/(sms|mms)_identity"),
+    # The authentication method decides which characters an identity and a secret may have.
+    ("constraint.format", r"/data/(sms|mms)_(identity|secret)"),
     # The file of an upload has arrived, and it is used once.
     ("constraint.reference", r"/upload_id"),
     # A file is not empty. The length of a text in a schema is not that of a file.
