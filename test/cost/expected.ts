@@ -34,6 +34,12 @@ export const endpointCosts: readonly (readonly [
   ["switches/delete", 200, 3, 3, 3, 11],
 ];
 
+/** The cost of a checkout: states of the workflow, calls of its functions, read units, write units. */
+export const checkoutCosts = [
+  { requests: 1, files: 10, states: 7, steps: 3, readUnits: 31, writeUnits: 78 },
+  { requests: 50, files: 1, states: 7, steps: 3, readUnits: 259, writeUnits: 318 },
+] as const;
+
 /** The round trips that a query adds to those of its endpoint. */
 export const queryRounds: ReadonlyMap<string, number> = new Map([
   ["request-attachments/list?include=file", 0],

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startFaultProxy } from "../support/fault-proxy/proxy.ts";
+import { carrier } from "../support/servers/carrier.ts";
+import { checkoutCosts, textsToChange } from "./expected.ts";
+
+/** Counts what Step Functions, Lambda and DynamoDB charge for a checkout, at a proxy. */
+
+const table = await startFaultProxy(process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "");
+process.env.AWS_ENDPOINT_URL_DYNAMODB = table.url;
+let upstream: Awaited<ReturnType<typeof carrier>>;
+beforeAll(async () => {
+  upstream = await carrier();
+});
+afterAll(async () => {
+  await Promise.all([upstream.close(), table.close()]);
+});
+
+it.each(checkoutCosts)(
+  "the cost of a checkout, requests: $requests, files of each: $files",
+  async ({ requests, files, ...expected }) => {
+    const { newOrder } = await import("../support/fixtures/orders.ts");
+    const { checkOut } = await import("../support/servers/workflow.ts");
+    const order = await newOrder(...Array<string>(requests).fill("ADD_MESSAGING_NUMBERS"));
+    for (let nth = 0; nth < requests * files; nth += 1) await order.attach(nth % requests);
+    table.arm();
+    let calls: typeof table.calls = [];
+    const count = async () => {
+      calls = [...table.calls];
+    };
+    const { status, called, entered } = await checkOut(order.id, { after: { "checkout/submit": [count] } });
+    const units = (writing: boolean) =>
+      calls
+        .filter(({ operation }) => /^(Put|Update|Delete|TransactWrite)/.test(operation) === writing)
+        .reduce((sum, call) => sum + call.units, 0);
+    const cost = { states: entered, steps: called.length, readUnits: units(false), writeUnits: units(true) };
+    expect([status, cost], textsToChange).toEqual(["SUCCEEDED", expected]);
+  },
+);
