@@ -83,7 +83,7 @@ const refused = "refused by `apply` and the CLI";
 const limitRows = {
   nameLength: ["`name` of an attachment or a switch", characters(limits.nameLength), length],
   notesLength: ["`notes`", characters(limits.notesLength), length],
-  filenameLength: ["`filename`, the uploaded file's own name included", characters(limits.filenameLength), length],
+  filenameLength: ["`filename`, or the uploaded file's own name", characters(limits.filenameLength), length],
   endpoints: ["endpoints of a channel of a switch", number(limits.endpoints), length],
   endpointLength: ["an endpoint", characters(limits.endpointLength), length],
   identityLength: ["an identity", characters(limits.identityLength), length],
@@ -92,7 +92,7 @@ const limitRows = {
   forwardingRequests: [
     "requests in the `forwarding` of an attachment",
     number(limits.forwardingRequests),
-    "the most advanced ones are counted, and not listed",
+    "the most advanced ones are counted but not listed",
   ],
   queryLength: ["a cursor, an `include`", characters(limits.queryLength), length],
   fileBytes: [
@@ -103,7 +103,7 @@ const limitRows = {
   uploadBytes: ["a file of a direct upload (`MAX_UPLOAD_BYTES`)", `${number(limits.uploadBytes)} bytes`, range],
   uploadSeconds: ["the time to send it, and to create its attachment", `${limits.uploadSeconds / 60} minutes`, "404"],
   endBytes: [
-    "what is read of a direct upload for its type and its encryption",
+    "the part of a direct upload that determines its type and encryption",
     `its first and last ${endBytes / 1024} KiB`,
     "not read",
   ],
