@@ -1,18 +1,28 @@
-import { globSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import manifest from "../package.json" with { type: "json" };
 
-/** Runs before the tests: says what to do if npm left out dependencies that they need. */
+/** Runs before the tests and checks: says what to do if packages that they need are missing, or are not of package.json's version. */
 
 /** Prefixes of the packages that have a tool's program for this platform, as an optional dependency. */
 const programs = { Vitest: "@rolldown/binding-", esbuild: "@esbuild/" };
 
-const root = process.argv[2] ?? join(import.meta.dirname, "..");
-const installed = (start: string) => globSync(`node_modules/${start}*`, { cwd: root }).length > 0;
-const missing = Object.entries(programs).filter(([, start]) => !installed(start));
+const packages = join(process.argv[2] ?? join(import.meta.dirname, ".."), "node_modules");
+
+const isInstalled = ([name, version]: [string, string]) => {
+  const file = join(packages, name, "package.json");
+  return existsSync(file) && JSON.parse(readFileSync(file, "utf8")).version === version;
+};
+const pinned = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies });
+const missing = [
+  ...pinned.filter((each) => !isInstalled(each)).map((each) => each.join(" ")),
+  ...Object.entries(programs)
+    .filter(([, start]) => globSync(`${start}*`, { cwd: packages }).length === 0)
+    .map(([name]) => `the program of ${name}`),
+];
 
 if (missing.length > 0) {
-  const names = missing.map(([name]) => name).join(", ");
-  console.error(`The tests need dependencies that are not installed: the programs of ${names}.
-Install them: npm ci --include=dev --include=optional`);
+  console.error(`Not installed: ${missing.join(", ")}.
+Install what tests and checks need: npm ci --include=dev --include=optional`);
   process.exitCode = 1;
 }
