@@ -116,36 +116,24 @@ describe("the checkout of the cart", () => {
     expect(await readRun(order)).toMatchObject(run);
   });
 
-  it("twice at once is settled by the copy that has called last", async () => {
+  it.each<[string, CarrierResponse, CarrierResponse, object]>([
+    ["a refusal", 422, 422, wait(176)],
+    ["a 409, which may be about that copy's call", 409, busy, { next: "WAIT_TO_SUBMIT" }],
+  ])("is not settled by %s if another copy has called since", async (_, earlier, later, waits) => {
     const { order, state } = await storedOrder();
     await running(order);
     const submitted = await state();
     let calls = 0;
     carrier.respondWith(async () => {
       calls += 1;
-      // Another copy announces its call while this one is in progress, and returns first.
-      if (calls === 1) expect(await submitOrder(submitted)).toMatchObject(wait(176));
-      return 422;
-    });
-    expect(await submitOrder(submitted)).toMatchObject(wait(1));
-    expect([calls, await readRun(order)]).toMatchObject([2, { outcome_unknown: true, status: "RUNNING" }]);
-  });
-
-  it("is not taken for done by a copy whose 409 is about a later copy's call", async () => {
-    const { order, state } = await storedOrder();
-    await running(order);
-    const submitted = await state();
-    let calls = 0;
-    carrier.respondWith(async () => {
-      calls += 1;
-      if (calls > 1) return busy;
-      // The other copy calls while this one is in progress, and the carrier still processes that.
-      expect(await submitOrder(submitted)).toMatchObject({ next: "WAIT_TO_SUBMIT" });
-      return 409;
+      if (calls > 1) return later;
+      // The other copy announces its call while this one is in progress, and returns first.
+      expect(await submitOrder(submitted)).toMatchObject(waits);
+      return earlier;
     });
     expect(await submitOrder(submitted)).toMatchObject(wait(1));
     expect(await readRun(order)).toMatchObject({ status: "RUNNING", outcome_unknown: true, checked_out: false });
-    expect(await get(keys.order(order))).toMatchObject({ state: "CART" });
+    expect([calls, await get(keys.order(order))]).toMatchObject([2, { state: "CART" }]);
   });
 
   it("seals the order in the version that the carrier has, and otherwise forwards again", async () => {
