@@ -5,6 +5,7 @@ import { Busboy } from "@fastify/busboy";
 import * as z from "zod/mini";
 import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
 import { parseJson, readJsonFile, writeJson } from "./json-file.ts";
+import type { Reply } from "./listen.ts";
 
 /** The carts of the simulated carrier. Of each file, it stores the size and the SHA-256, but not the content. */
 
@@ -28,9 +29,7 @@ const ReceivedCall = z.object({
 });
 export type ReceivedCall = z.infer<typeof ReceivedCall>;
 
-const Reply = z.object({ status: z.number(), body: z.unknown() });
-/** Faults have headers of their own. */
-export type Reply = z.infer<typeof Reply> & { readonly headers?: Readonly<Record<string, string>> };
+const Answer = z.object({ status: z.number(), body: z.optional(z.unknown()) });
 
 const byName = <S extends z.core.$ZodType>(value: S) => z.record(z.string(), value);
 
@@ -41,7 +40,7 @@ const Cart = z.object({
   withdrawn: byName(StoredFile),
   calls: z.array(ReceivedCall),
   /** The responses to repeat, by method, path and idempotency key. */
-  answers: byName(Reply),
+  answers: byName(Answer),
 });
 export type Cart = z.infer<typeof Cart>;
 

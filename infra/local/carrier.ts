@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
-import { type Cart, cartStore, handleCall, type ReceivedCall, type Reply, readFileForm } from "./carrier-carts.ts";
-import { serveLocally } from "./listen.ts";
+import { type Cart, cartStore, handleCall, type ReceivedCall, readFileForm } from "./carrier-carts.ts";
+import { type Reply, sendReply, serveLocally } from "./listen.ts";
 
 const InjectedFault = z.object({
   /** A GET is disturbed only by name, because it also shows a cart to people and tests. */
@@ -60,14 +60,14 @@ export const startCarrier = async ({ port = 0, host, token, folder, onCall }: Ca
 
   const listener = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const path = incoming.url?.split("?")[0] ?? "/";
-    if (path === "/faults") return send(outgoing, await control(incoming));
+    if (path === "/faults") return sendReply(outgoing, await control(incoming));
     const orderId = /^\/carts\/([^/]+)(\/.+)?$/.exec(path)?.[1];
     const isRead = incoming.method === "GET";
     if (token !== undefined && !isRead && incoming.headers.authorization !== `Bearer ${token}`) {
       await discardBody(incoming);
-      return send(outgoing, { status: 401, body: { error: "the token is invalid" } });
+      return sendReply(outgoing, { status: 401, body: { error: "the token is invalid" } });
     }
-    if (!orderId) return send(outgoing, { status: 404, body: { error: "not found" } });
+    if (!orderId) return sendReply(outgoing, { status: 404, body: { error: "not found" } });
     const served = (call: ReceivedCall) => {
       if (isRead) return;
       carts.save(orderId);
@@ -105,7 +105,7 @@ const serve = async (
   served(call);
   if (fault?.action === "drop-after") return incoming.socket.destroy();
   if (fault?.action === "cut") return sendHalf(outgoing, reply);
-  send(outgoing, reply);
+  sendReply(outgoing, reply);
 };
 
 /** Discards a body, so that the client gets the response. */
@@ -113,9 +113,6 @@ const discardBody = async (incoming: IncomingMessage): Promise<void> => {
   incoming.resume();
   if (!incoming.readableEnded) await once(incoming, "close");
 };
-
-const send = (outgoing: ServerResponse, { status, body, headers }: Reply) =>
-  outgoing.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 
 const sendHalf = (outgoing: ServerResponse, { status, body }: Reply) => {
   const text = JSON.stringify(body);

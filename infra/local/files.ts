@@ -21,23 +21,23 @@ export type FilesOptions = {
   readonly scanDelayMs?: () => number | undefined;
 };
 
-type Reply = { readonly status: number; readonly headers?: object; readonly body?: string | Readable };
+type S3Reply = { readonly status: number; readonly headers?: object; readonly body?: string | Readable };
 
-const xmlReply = (content: string, status = 200): Reply => ({
+const xmlReply = (content: string, status = 200): S3Reply => ({
   status,
   headers: { "Content-Type": "application/xml" },
   body: `<?xml version="1.0" encoding="UTF-8"?>\n${content}`,
 });
 
 /** Any other error means that the folder cannot be used. */
-const errorReply = (error: unknown): Reply => {
+const errorReply = (error: unknown): S3Reply => {
   const cause = error instanceof Error && "code" in error ? error.code : error;
   const unavailable = s3Error(503, "ServiceUnavailable", `Files cannot be stored or read: ${cause}`);
   const { name, message, $metadata } = error instanceof S3ServiceException ? error : unavailable;
   return xmlReply(`<Error><Code>${name}</Code><Message>${message}</Message></Error>`, $metadata.httpStatusCode);
 };
 
-const list = (bucket: string, { query }: S3Request): Reply => {
+const list = (bucket: string, { query }: S3Request): S3Reply => {
   const { prefix = "", "start-after": start = "", "max-keys": max = 1_000 } = query;
   const after = query["continuation-token"] ?? start;
   const keys = keysIn(bucket).filter((key) => key > after && key.startsWith(prefix));
@@ -63,7 +63,7 @@ const rangeIn = (header: string | undefined, bytes: number) => {
   return { from, to };
 };
 
-const read = (file: string, { operation, query, headers }: S3Request): Reply => {
+const read = (file: string, { operation, query, headers }: S3Request): S3Reply => {
   const { bytes, content_type, etag, checksums, stored_at } = propertiesOf(file);
   const range = rangeIn(headers.range, bytes);
   const { from, to } = range ?? { from: 0, to: bytes - 1 };
@@ -79,7 +79,7 @@ const read = (file: string, { operation, query, headers }: S3Request): Reply => 
   return { status: range ? 206 : 200, headers: found, ...(hasContent && { body: readObject(file, from, to) }) };
 };
 
-const tags = (file: string): Reply => {
+const tags = (file: string): S3Reply => {
   const { scan } = propertiesOf(file);
   const isTagged = scan && scan.at <= new Date().toISOString();
   const tag = isTagged ? `<Tag><Key>GuardDutyMalwareScanStatus</Key><Value>${scan.result}</Value></Tag>` : "";
@@ -95,7 +95,7 @@ const scanned = (content: Buffer, delayMs: number) => ({
   at: new Date(Date.now() + delayMs).toISOString(),
 });
 
-const store = async (file: string, request: S3Request, options: FilesOptions): Promise<Reply> => {
+const store = async (file: string, request: S3Request, options: FilesOptions): Promise<S3Reply> => {
   const { content, ...received } = await readUpload(request);
   const delayMs = options.scanDelayMs?.();
   const scan = delayMs === undefined ? undefined : scanned(content, delayMs);
@@ -112,7 +112,7 @@ const corsHeaders = {
   "Access-Control-Allow-Headers": "content-type, if-none-match, x-amz-checksum-sha256",
 };
 
-const respond = async (incoming: IncomingMessage, root: string, options: FilesOptions): Promise<Reply> => {
+const respond = async (incoming: IncomingMessage, root: string, options: FilesOptions): Promise<S3Reply> => {
   if (!isLocalRequest(incoming, options.uploadOrigins)) {
     const { origin = "" } = incoming.headers;
     if (/^https?:/.test(origin) && isLocalRequest(incoming, [origin])) options.onRefusedOrigin?.(origin);

@@ -4,16 +4,10 @@ import { buffer } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { lambdaResponseBytes } from "../../shared/limits.ts";
 import { parseJson } from "./json-file.ts";
-import { serveLocally } from "./listen.ts";
+import { type Reply, sendReply, serveLocally } from "./listen.ts";
 
 export type LambdaHandler = (event: unknown, context: LambdaContext) => unknown;
 type LambdaContext = { readonly functionName: string; readonly awsRequestId: string };
-
-type Reply = {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: object | string;
-};
 
 const maxRequestBytes = 6_291_456;
 
@@ -34,8 +28,8 @@ const nameIn = (reference: string) => /^(?:.*\bfunction:)?([\w-]+)(?::[\w$-]+)?$
 
 const run = async (handler: LambdaHandler, event: unknown, context: LambdaContext): Promise<Reply> => {
   try {
-    const body = JSON.stringify((await handler(event, context)) ?? null);
-    if (Buffer.byteLength(body) <= lambdaResponseBytes) return { status: 200, body };
+    const body = (await handler(event, context)) ?? null;
+    if (Buffer.byteLength(JSON.stringify(body)) <= lambdaResponseBytes) return { status: 200, body };
     return failure("Function.ResponseSizeTooLarge", `Response payload size exceeded ${lambdaResponseBytes} bytes.`);
   } catch (error) {
     return error instanceof Error ? failure(error.name, error.message) : failure("Error", String(error));
@@ -63,9 +57,8 @@ export const startLambda = (handlers: ReadonlyMap<string, LambdaHandler>, port =
     const functionName = nameIn(decodeURIComponent(reference));
     const handler = request.method === "POST" ? handlers.get(functionName) : undefined;
     const awsRequestId = randomUUID();
-    const { status, headers, body } = handler
+    const { headers, ...reply } = handler
       ? await invoke(handler, request, { functionName, awsRequestId })
       : refusal(404, "ResourceNotFoundException", `Function not found: ${functionName}`);
-    const common = { "Content-Type": "application/json", "x-amzn-RequestId": awsRequestId };
-    response.writeHead(status, { ...common, ...headers }).end(typeof body === "object" ? JSON.stringify(body) : body);
+    sendReply(response, { ...reply, headers: { "x-amzn-RequestId": awsRequestId, ...headers } });
   }, port);

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 
 export const isFree = (host: string, port: number): Promise<boolean> =>
@@ -38,11 +38,21 @@ export const isLocalRequest = ({ headers }: IncomingMessage, origins: readonly s
   return sameOrigin && (site === "none" || site === "same-origin");
 };
 
+/** A response of a local server. Its body is sent as JSON. */
+export type Reply = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+};
+
+export const sendReply = (outgoing: ServerResponse, { status, headers, body }: Reply) =>
+  outgoing.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+
 /** In the format of AWS JSON, so that an SDK reports it, too. */
-const refusal = JSON.stringify({
+const refusal = {
   __type: "AccessDeniedException",
   message: "This address serves only programs on this machine. Web pages and other host names are refused.",
-});
+};
 
 /** Refuses web pages: they could read and change everything otherwise. An error is a 400 in the format of AWS JSON. */
 export const serveLocally = (handle: RequestListener, port?: number, host?: string) =>
@@ -50,11 +60,11 @@ export const serveLocally = (handle: RequestListener, port?: number, host?: stri
     createServer(async (incoming, outgoing) => {
       try {
         if (isLocalRequest(incoming)) await handle(incoming, outgoing);
-        else outgoing.writeHead(403, { "Content-Type": "application/json" }).end(refusal);
+        else sendReply(outgoing, { status: 403, body: refusal });
       } catch (error) {
-        const body = JSON.stringify({ __type: "ValidationException", message: String(error) });
+        const body = { __type: "ValidationException", message: String(error) };
         if (outgoing.headersSent) outgoing.destroy();
-        else outgoing.writeHead(400, { "Content-Type": "application/x-amz-json-1.1" }).end(body);
+        else sendReply(outgoing, { status: 400, headers: { "content-type": "application/x-amz-json-1.1" }, body });
       }
     }),
     port,

@@ -7,7 +7,7 @@ import { invalid, problemIn } from "../../shared/errors.ts";
 import { actions, Event } from "../../shared/history/event.ts";
 import { publish } from "../../shared/history/publish.ts";
 import { readJsonFile, writeJson } from "./json-file.ts";
-import { serveLocally } from "./listen.ts";
+import { sendReply, serveLocally } from "./listen.ts";
 import { Checkpoint, type Follower, followStream, tableStream } from "./table-stream.ts";
 
 /** The bus on one machine: it keeps the last events, serves them, and posts them to a URL. */
@@ -145,7 +145,7 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
 
   const { url, close } = await serveLocally(async (request, response) => {
     const send = (status: number, body: object, type = "json") =>
-      response.writeHead(status, { "Content-Type": `application/${type}` }).end(JSON.stringify(body));
+      sendReply(response, { status, headers: { "content-type": `application/${type}` }, body });
     if (request.method !== "GET") return send(200, put(await json(request)), "x-amz-json-1.1");
     await caughtUp;
     const events = eventsIn(state.events, new URL(request.url ?? "", "http://local").searchParams);

@@ -4,7 +4,7 @@ import type { RunOptions, StateMachine } from "aws-local-stepfunctions";
 import * as z from "zod/mini";
 import { placeholderOf, workflow } from "../../functions/checkout/workflow.ts";
 import { type Step, steps } from "../../shared/checkout/steps.ts";
-import { serveLocally } from "./listen.ts";
+import { sendReply, serveLocally } from "./listen.ts";
 
 /** Runs executions of the checkout's workflow, and serves Step Functions to the SDK. */
 
@@ -168,7 +168,7 @@ export const startStepFunctions = async (options: WorkflowOptions, port = 0) => 
   const actions = actionsOf(runner);
   const { url, close } = await serveLocally(async (request, response) => {
     const send = (status: number, body: object) =>
-      response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(JSON.stringify(body));
+      sendReply(response, { status, headers: { "content-type": "application/x-amz-json-1.0" }, body });
     const name = String(request.headers["x-amz-target"]).replace("AWSStepFunctions.", "");
     try {
       const action = actions.get(name);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Readable, Writable } from "node:stream";
-import { type Cart, type CartCall, emptyCart, handleCall, type Reply } from "../../infra/local/carrier-carts.ts";
+import { type Cart, type CartCall, emptyCart, handleCall } from "../../infra/local/carrier-carts.ts";
+import type { Reply } from "../../infra/local/listen.ts";
 import type { HttpResponse } from "../../shared/http-request.ts";
 import { judgeCaller } from "./promises.ts";
 import { beforeCall } from "./service.ts";

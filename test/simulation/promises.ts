@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Cart, CartCall, Reply } from "../../infra/local/carrier-carts.ts";
+import type { Cart, CartCall } from "../../infra/local/carrier-carts.ts";
+import type { Reply } from "../../infra/local/listen.ts";
 import { fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
 import { checkoutLimits, maxCallMs } from "../../shared/checkout/limits.ts";
 import { lateChanges } from "../../shared/checkout/plan.ts";

@@ -1,5 +1,5 @@
-import type { Reply } from "../../infra/local/carrier-carts.ts";
 import { loadSteps } from "../../infra/local/handlers.ts";
+import type { Reply } from "../../infra/local/listen.ts";
 import { signedPut } from "../../shared/attachments/files.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { setLogOutput } from "../../shared/log.ts";
