@@ -28,7 +28,7 @@ const offenders = (files: readonly string[], allowed: (imported: string, file: s
 const below = (...folders: readonly string[]) =>
   sources.filter((file) => folders.some((folder) => file.startsWith(folder)));
 
-/** Modules that need no AWS, for the template and OpenAPI. */
+/** Modules that do not need AWS, which the template and OpenAPI may import. */
 const pure =
   /^shared\/((routes?|errors|limits)\.ts|schema\/|(attachments|switches|tenants|checkout)\/(\w+-schema|routes|contract|file-keys)\.ts|checkout\/steps\.ts|history\/event\.ts|table\/(keys|expressions)\.ts)/;
 
@@ -36,7 +36,7 @@ const sdk = /^@aws-sdk\/|^@smithy\//;
 const mayUseTheSdk =
   /^(shared\/(table\/(client|read|write)|history\/(publish|dead-letters)|attachments\/files|checkout\/(carrier-(token|function)|execution))\.ts|infra\/)/;
 
-/** The floors of shared, from the top. A folder may import those below it. "" is the files at its root. */
+/** The floors of shared, from the top. A folder may import those below its own. "" stands for the files at the root of shared. */
 const floors = [
   ["http", "checkout"],
   ["attachments", "switches"],
@@ -95,7 +95,7 @@ describe("the import rules", () => {
 
   it("allow no circle of files", () => {
     const left = new Map(sources.map((file) => [file, importsOf(file).filter((name) => sources.includes(name))]));
-    // Takes away the files that import none of those that are left, until each of these imports another.
+    // Removes files that import no remaining file, until each remaining file imports another.
     for (let before = Number.POSITIVE_INFINITY; left.size < before; ) {
       before = left.size;
       for (const [file, imported] of left) if (!imported.some((name) => left.has(name))) left.delete(file);
@@ -112,7 +112,7 @@ describe("the import rules", () => {
   });
 });
 
-/** What functions do not load, but contracts do: the texts and examples of the OpenAPI document, and the list of all routes. */
+/** Files that contracts load and functions do not: texts and examples of the OpenAPI document, and the list of all routes. */
 const contractTexts = [
   "shared/attachments/contract.ts",
   "shared/routes.ts",
@@ -120,7 +120,7 @@ const contractTexts = [
   "shared/switches/contract.ts",
 ];
 
-/** Of each bundle of these functions, the files of our own that are in it. */
+/** Returns the files of this repository that each function's bundle contains. */
 const bundled = async (entryPoints: string[]) => {
   const { metafile } = await build({
     absWorkingDir: root,
@@ -140,7 +140,7 @@ const bundled = async (entryPoints: string[]) => {
 
 it("shared has nothing that no function loads, except the texts of contracts", async () => {
   const loaded = new Set((await bundled(below("functions/"))).flat());
-  // Files with types only are in no bundle.
+  // No bundle contains files with types only.
   const unused = below("shared/").filter(
     (file) => !loaded.has(file) && /^(export )?(const|function|class)/m.test(textOf(file)),
   );
@@ -176,7 +176,7 @@ describe("comments and documents", () => {
   const documents = files.filter((file) => file.endsWith(".md"));
   const named = /(?<![\w/.@$}{-])((?:shared|functions|infra|test)\/[\w./-]*\.(?:ts|json|md)|[\w-]+\.md)\b/g;
   const linked = /(?:\]\((?!https?:)|src(?:set)?=")([^)#"]+)/g;
-  // Maybe without its folder. Only this one is generated.
+  // A name may omit its folder. openapi.d.ts is excluded, because it is generated.
   const ofTypeScript = /`(?!openapi\.d\.ts)([\w./-]+\.ts)`/g;
   const exists = (file: string, name: string) =>
     [name, join(dirname(file), name)].some((path) => existsSync(join(root, path)));

@@ -11,7 +11,7 @@ import { localServices, userEnvironment } from "./support/processes/local-servic
 import { runScript } from "./support/processes/shell.ts";
 import { extent } from "./support/setup/extent.ts";
 
-/** The programs in docs/examples. Those in Python are run where their packages are installed, as `.ci/run` does. */
+/** The programs in docs/examples. Those in Python run only where their packages are installed, as in `.ci/run`. */
 
 const services = localServices();
 afterAll(() => services.remove());
@@ -39,7 +39,7 @@ describe.runIf(extent !== "sample")("the programs that the README links", () => 
       const { output, errors, code } = await runScript(
         `${program} '${loa}' '${scan}'`,
         { ...userEnvironment, ...demo, URL: url, EVENTS, REQUEST: requests.one.id },
-        // The order is checked out as soon as the program waits for it.
+        // The checkout starts once the program has uploaded both files and waits.
         async (line) => {
           if (line.startsWith("Uploaded")) await startCheckout(orders.one.id);
         },
@@ -68,7 +68,7 @@ it.runIf(extent !== "sample" && hasPackage("boto3"))(
   async () => {
     const { admin, demo, url } = await services.start([]);
     const { stdout: variables } = await admin("env");
-    // As its user has it: alone in a folder, in a shell that `admin env` has set up.
+    // Users run the program alone in a folder, in a shell that `admin env` has set up.
     const folder = mkdtempSync(join(services.state, "..", "ordering-"));
     copyFileSync(join(import.meta.dirname, "../docs/examples/ordering.py"), join(folder, "ordering.py"));
     const run = (command: string) =>

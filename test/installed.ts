@@ -2,9 +2,9 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 
-/** Runs before the tests and checks: says what to do if packages that they need are missing, or are not of package.json's version. */
+/** Runs before tests and checks. Explains what to do if a package that they need is missing or its version is not package.json's. */
 
-/** Prefixes of the packages that have a tool's program for this platform, as an optional dependency. */
+/** Prefixes of the optional dependencies that contain a tool's program for this platform. */
 const programs = { Vitest: "@rolldown/binding-", esbuild: "@esbuild/" };
 
 const packages = join(process.argv[2] ?? join(import.meta.dirname, ".."), "node_modules");

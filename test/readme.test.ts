@@ -5,7 +5,7 @@ import { createProgram } from "../infra/admin/program.ts";
 import { localServices, userEnvironment } from "./support/processes/local-service.ts";
 import { runScript } from "./support/processes/shell.ts";
 
-/** Runs the commands of the READMEs and compares their output, apart from ids, times and keys. */
+/** Runs the commands of the READMEs and compares their output, except ids, times and keys. */
 
 const root = join(import.meta.dirname, "..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");
@@ -13,7 +13,7 @@ const documents = globSync(["*.md", "{docs,functions,infra,shared,test}/**/*.md"
   cwd: root,
   exclude: ["**/node_modules/**"],
 });
-/** The files with `sh tour` blocks, in the order of running them. The first sets variables for all. */
+/** The files with `sh tour` blocks, in running order. The first sets variables for all. */
 const tours = ["README.md", "docs/tour.md", "docs/systems.md", "infra/local/README.md", "infra/admin/README.md"];
 
 const services = localServices();
@@ -21,7 +21,7 @@ afterAll(() => services.remove());
 const service = await services.start([]);
 const env = { ...userEnvironment, PATCHBAY_STATE: services.state, PORT: "" };
 
-/** npm takes a third of a second for each command of the CLI. */
+/** Runs commands of the CLI without npm, which takes a third of a second for each. */
 const withoutNpm = `npm() { [ "\${*:1:4}" = "run -s admin --" ] && '${process.execPath}' infra/admin/admin.ts "\${@:5}"; }`;
 
 const tour = [
@@ -41,7 +41,7 @@ const settled = (output: string) =>
 describe("the READMEs", () => {
   it("have a tour that works and prints what they show, and calls for other systems that work with the SDK", async () => {
     expect(tour.length).toBeGreaterThan(5);
-    // The variables are those that `admin env` has exported.
+    // Fails unless `admin env` has exported both variables.
     const calls = `: "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
       '${process.execPath}' docs/examples/ordering.mjs`;
     const commands = [...tour.map(({ command }) => command), calls];
@@ -90,7 +90,7 @@ describe("the READMEs", () => {
     expect(Object.keys(scripts).filter((command) => !named.some(({ name }) => name === command))).toEqual([]);
   });
 
-  /** The code in the text of a document, and the lines of its blocks. */
+  /** The inline code of a document, and the lines of its code blocks. */
   const codeIn = (file: string) => {
     const parts = textOf(file).split("```");
     const texts = parts.filter((_, index) => index % 2 === 0).join("");
@@ -124,7 +124,7 @@ describe("the READMEs", () => {
     expect(named.length).toBeGreaterThan(60);
   });
 
-  /** Of other programs. */
+  /** Names of other programs. */
   const others = `AWSManagedRulesCommonRuleSet SizeRestrictions_BODY PutSecretValue
     SendObjectMalwareScan SetStackPolicy LAMBDA_DOCKER_FLAGS cacheMiddleware CreateSwitchData UPDATE_ROLLBACK_COMPLETE UPDATE_ROLLBACK_FAILED ExecutionsFailed
     --warm-throughput --resource-mapping --global-secondary-index-updates WarmThroughput ReadUnitsPerSecond WriteUnitsPerSecond --add-host --omit --cli-binary-format`;

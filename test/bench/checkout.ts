@@ -1,11 +1,11 @@
 import { interleaved, median, round, type Section } from "./figures.ts";
 import { benchService } from "./service.ts";
 
-/** Added to each call: to the carrier, as one that is slow, and to AWS, as in a region. */
+/** The delay of each call to the carrier, which is a slow one, and to AWS, as within a region. */
 const carrierMs = 250;
 const latencyMs = 3;
 
-/** The requests of an order, each with as many files. The first is what the others are compared with. */
+/** The number of an order's requests, and of the files of each. The others are compared with the first. */
 const shapes = [
   { requests: 1, files: 8 },
   { requests: 8, files: 1, target: 1.3 },

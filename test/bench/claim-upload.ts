@@ -8,9 +8,9 @@ import { invoke } from "../support/requests/event.ts";
 import { endPeak } from "./peak-memory.ts";
 
 /**
- * `node test/bench/claim-upload.ts <key> <request> <upload> <file>`: calls the functions of a direct upload whose file has
- * arrived, in a separate process: prepares another upload of the file, which is given as JSON, then completes the
- * upload, and shows and lists the attachment. Prints the statuses and the memory as JSON.
+ * `node test/bench/claim-upload.ts <key> <request> <upload> <file>` calls the functions of a direct upload whose file has arrived,
+ * in a separate process. It prepares another upload of the file, which is declared as JSON, completes the upload, and shows and
+ * lists the attachment. Prints the statuses and the memory as JSON.
  */
 const [key = "", request_id = "", upload_id = "", file = ""] = process.argv.slice(2);
 const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };

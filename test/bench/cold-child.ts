@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 /**
- * Measures one cold start: imports the bundle, calls it with an event that it refuses by itself (a request without a key, or an
+ * Measures one cold start: imports the bundle, calls it with an event that it refuses without AWS (a request without a key, or an
  * empty state, for which a step throws), and then with a complete one. Prints the milliseconds until each response.
  */
 const [bundle = "", name = "", eventFile = ""] = process.argv.slice(2);

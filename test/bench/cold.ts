@@ -26,7 +26,7 @@ const bundleOthers = (outdir: string) =>
 const runChild = promisify(execFile);
 const child = join(import.meta.dirname, "cold-child.ts");
 
-/** The input of a step, for an order without requests: the step reads and writes, and does not call the carrier twice. */
+/** The complete input of a step. */
 const stateOf = (order_id: string) => ({
   run: "bench",
   state: { order_id, passes_left: 9, consecutive_waits: 0, version: 0 },

@@ -17,8 +17,8 @@ export const interleaved = async <T>(runs: Readonly<Record<string, () => Promise
 type Ready = () => Promise<() => Promise<unknown>>;
 
 /**
- * Times `repetitions` runs of two things, in milliseconds. They are prepared in batches and then run alternately, each the
- * first as often as the other, so that effects of the preparation on caches and the event loop are the same for both.
+ * Times `repetitions` runs of two things, in milliseconds. Prepares them in batches, then runs them in pairs that each starts equally
+ * often, so that effects of the preparation on caches and the event loop are the same for both.
  */
 export const alternating = async (
   one: Ready,

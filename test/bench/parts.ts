@@ -7,8 +7,8 @@ import { startCarrier } from "../../infra/local/carrier.ts";
 const Urls = z.object({ AWS_ENDPOINT_URL_DYNAMODB: z.string(), AWS_ENDPOINT_URL_S3: z.string() });
 
 /**
- * Starts the embedded DynamoDB, S3 and carrier on free ports, and sets the environment. `latencyMs` is added to each call to
- * DynamoDB and S3, since the embedded ones respond faster than over any network.
+ * Starts the embedded DynamoDB, S3 and carrier on free ports, and sets the environment. Each call to DynamoDB and S3 takes
+ * `latencyMs` longer, since the embedded ones respond faster than any network allows.
  */
 export const startParts = async (latencyMs = 0) => {
   const names = { TABLE_NAME: "patchbay", BUCKET_NAME: "files", LOG_LEVEL: "SILENT" };

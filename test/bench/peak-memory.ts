@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Measures the peak memory of this process from the import of this module on, in megabytes. */
+/** Measures the peak memory of this process in megabytes, from the import of this module on. */
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
@@ -17,10 +17,9 @@ const sampleInUse = () => {
   peak.inUse = Math.max(peak.inUse, megabytes(heapUsed + external));
 };
 
-// Not resourceUsage().maxRSS, which starts with the memory of the parent process.
+// Samples replace resourceUsage().maxRSS, which starts with the memory of the parent process.
 const timers = [setInterval(sampleRss, 20), setInterval(sampleInUse, 250)];
 
-/** Ends the measurement and returns the peak. */
 export const endPeak = () => {
   for (const timer of timers) clearInterval(timer);
   sampleRss();

@@ -9,7 +9,7 @@ import type { Section } from "./figures.ts";
 import { upload } from "./upload.ts";
 import { warm } from "./warm.ts";
 
-/** `npm run bench`: runs every benchmark. It never fails because something is slow. */
+/** `npm run bench` runs every benchmark. It never fails because something is slow. */
 
 const help = `Usage: npm run bench -- [options]
 

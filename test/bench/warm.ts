@@ -10,10 +10,10 @@ import { type EndpointRequest, requestPerEndpoint } from "../support/requests/re
 import { alternating, median, percentile, round, type Section } from "./figures.ts";
 import { benchService } from "./service.ts";
 
-/** One AWS call of our code: its command and its time. */
+/** One AWS call of a handler: its command and its times. */
 type Recorded = { readonly command: { readonly input: object }; readonly startedAt: number; endedAt: number };
 
-/** Records every call of the SDK's clients, later than it was sent, so that concurrent calls overlap. */
+/** Records every call of the SDK's clients. Delays each, so that concurrent calls overlap. */
 const recorder = () => {
   let calls: Recorded[] | undefined;
   interceptCalls(async ({ command }, pass) => {
@@ -38,7 +38,7 @@ const recorder = () => {
 const roundsOf = (calls: readonly Recorded[]) =>
   calls.map((call) => sequentialRounds(calls.filter(({ startedAt }) => startedAt <= call.startedAt)));
 
-/** The same input for another resource: replaces its id, and other values that must be unique, in every string. */
+/** Returns the same input for another resource. Replaces the id, and other values that must be unique, in every string. */
 const withNewIds = (value: unknown, ids: readonly [string, string], fresh: string): unknown => {
   if (typeof value === "string")
     return value
@@ -64,7 +64,7 @@ const bareClients = () => {
   };
 };
 
-/** Added to each call: one within a region takes some milliseconds, an embedded one a tenth of that. */
+/** The delay of each call. Calls within a region take some milliseconds, embedded ones a tenth of that. */
 const latencyMs = 3;
 
 /** Measures a whole handler, compared with the same AWS calls made by bare clients in the same order and concurrency. */

@@ -3,7 +3,7 @@ import { startFaultProxy } from "../support/fault-proxy/proxy.ts";
 import { carrier } from "../support/servers/carrier.ts";
 import { checkoutCosts, textsToChange } from "./expected.ts";
 
-/** Counts what Step Functions, Lambda and DynamoDB charge for a checkout, at a proxy. */
+/** Counts the units that Step Functions, Lambda and DynamoDB charge for a checkout, at a proxy. */
 
 const table = await startFaultProxy(process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "");
 process.env.AWS_ENDPOINT_URL_DYNAMODB = table.url;

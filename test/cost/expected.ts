@@ -1,4 +1,4 @@
-/** For the message of a test that measures something else. */
+/** The message of a test that measures another cost. */
 export const textsToChange =
   "if it is to cost this, change test/cost/expected.ts, the bill in docs/cost.md and the table in docs/limits.md";
 

@@ -8,7 +8,7 @@ import { expectedRounds, queryRounds } from "./expected.ts";
 
 type Costs = ReadonlyMap<string, Cost>;
 
-/** Enough to fill a page of 50 and have a next one. */
+/** Enough items for a page of 50 and a next one. */
 const few = 60;
 
 type Customer = Awaited<ReturnType<typeof customer>>;
@@ -26,7 +26,7 @@ const measureAll = (service: MeasuredService, owner: Customer): Promise<Costs> =
   return service.measureAll({ ...requestPerEndpoint(service.send, place), ...queries }, expectedRounds);
 };
 
-/** Measures every endpoint and query with little data. Returns a function for each kind of growth, which does so with much. */
+/** Measures every endpoint and query with little data. For each kind of growth, returns a function that does so with much data. */
 export const growths = async ({ many, subAccounts }: { readonly many: number; readonly subAccounts: number }) => {
   const service = await measuredService();
   const { seedAttachments, seedItems, seedSwitches } = await import("../support/fixtures/seed-items.ts");
@@ -53,9 +53,9 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
       receipts: [collections.receipts(request)],
       events: subjects.map(collections.events),
       orderRequests: [collections.orderRequests(order)],
-      // Seeded above, or made with the customer.
+      // These were seeded above, or created with the customer.
       ...{ attachments: [], switches: [], accountAndCounts: [], childAccounts: [] },
-      // No endpoint reads it.
+      // No endpoint reads this collection.
       openCheckouts: [],
     } satisfies Record<keyof typeof collections, readonly Collection[]>;
     const rest = { type: "PORT_IN", account };

@@ -48,7 +48,7 @@ it.each([...queryRounds])("the cost of %s: %i sequential calls more than without
   });
 });
 
-/** The costs of requests with an Idempotency-Key: with this API key and, if given, with this id in place of all in the path. */
+/** The costs of requests with an Idempotency-Key and this API key. If `id` is given, it replaces all ids in the path. */
 const costsWith = (key: string, id = "$&") => {
   const changed = (prepare: () => Promise<EndpointRequest>) => async () => {
     const { method, path, init } = await prepare();
@@ -66,7 +66,7 @@ it("an Idempotency-Key adds no sequential call", async () => {
 it("a request to what another tenant has makes the same calls as one to what does not exist", async () => {
   const unknown = await costsWith(otherKey, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
   for (const [name, { status, calls }] of await costsWith(otherKey)) {
-    // The tenant's own list, which has grown.
+    // This list is the tenant's own, and has grown.
     if (name === "switches/list") continue;
     expect([status, calls.toSorted()], name).toEqual([unknown.get(name)?.status, unknown.get(name)?.calls.toSorted()]);
   }

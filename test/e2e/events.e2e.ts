@@ -23,7 +23,7 @@ const Delivery = z.looseObject({
 });
 type Delivery = z.infer<typeof Delivery>;
 
-/** A queue behind a rule on the deployment's bus, as in docs/systems.md. Stays in the deployment, like the customers. */
+/** Creates a queue for a rule on the deployment's bus, as in docs/systems.md. Like the customers, it stays in the deployment. */
 const subscribe = async (EventBusName: string): Promise<() => Promise<Delivery[]>> => {
   const [sqs, eventBridge] = [new SQSClient(), new EventBridgeClient()];
   const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: `${EventBusName}-e2e-${Date.now()}` }));

@@ -19,7 +19,7 @@ const uploadBytes = (content: Uint8Array<ArrayBuffer>) =>
     body: form({}, new File([content], "scan.pdf", { type: "application/pdf" })),
   });
 
-/** The SHA-256 of what is stored of an attachment's file, if anything is. */
+/** The SHA-256 of an attachment's stored file, if it exists. */
 const stored = async (attachment: string) => {
   const file = await openFile(fileKey({ type: "request", id: customer.id("requests", "acme") }, attachment));
   return file && sha256Of(Buffer.concat(await Array.fromAsync(file)));

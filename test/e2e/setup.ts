@@ -7,12 +7,12 @@ declare module "vitest" {
   interface ProvidedContext {
     carrierUrl: string;
     malwareScan: boolean;
-    /** A deployment's bus has the name of its stack; the local stack serves its events at a URL. */
+    /** A deployment's bus has the name of the stack. The local stack serves its events at a URL. */
     events: { eventBus: string; eventsUrl: string };
   }
 }
 
-/** Finds the settings that the CLI needs to create data in the deployment under test, and its carrier. */
+/** Finds the carrier, and the settings that the CLI needs to create data in the deployment under test. */
 export default async (project: TestProject) => {
   const baseUrl = process.env.E2E_BASE_URL ?? "";
   process.env.LOG_LEVEL = "SILENT";
@@ -20,7 +20,7 @@ export default async (project: TestProject) => {
   const local = runningStacks().find(({ url }) => url === baseUrl);
   if (local) await useTarget({ port: String(local.port) });
   else {
-    // MiniStack and LocalStack serve the APIs under the same address as all other services.
+    // MiniStack and LocalStack serve APIs at the same address as all other services.
     if (baseUrl.includes("/_user_request_")) process.env.AWS_ENDPOINT_URL ??= new URL(baseUrl).origin;
     await useTarget({ stack });
   }

@@ -32,7 +32,7 @@ const expectTotal = async (path: string, total: number) =>
   expect((await call("GET", path, { key })).body).toMatchObject({ data: { page_info: { total } } });
 const expectInvariants = async () => expect(await checkInvariants(new Date())).toEqual([]);
 
-/** Creates a switch as a client does that retries a 503: a busy machine may be too slow for 100 connections at once. */
+/** Creates a switch, with retries after a 503, because a busy machine may be too slow for 100 connections at once. */
 const createWithRetries = async (name: string) => {
   for (let attempt = 1; ; attempt += 1) {
     const response = await post(key, { name }, eastSwitchesPath(), { "idempotency-key": name });
@@ -42,7 +42,7 @@ const createWithRetries = async (name: string) => {
   }
 };
 
-/** Deletes with retries: after a 503, a 404 means that an earlier attempt succeeded. */
+/** Deletes a switch, with retries. After a 503, a 404 means that an earlier attempt succeeded. */
 const deleteWithRetries = async (id: string) => {
   for (let attempt = 1; ; attempt += 1) {
     const { status } = await call("DELETE", `${switchesPath}/${id}`, { key });

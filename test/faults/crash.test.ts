@@ -10,13 +10,13 @@ import { proxies } from "../support/servers/own-table.ts";
 import { byExtent, extent, sampleOf } from "../support/setup/extent.ts";
 
 /**
- * Kills the process before and after each AWS call of each endpoint that writes: before it, the call is never made; after
- * it, the call is made and its response is lost. Covers the writes, and with --full the reads too.
+ * Kills the process around each AWS call of each endpoint that writes: before the call, so that it is never made, and after it, so
+ * that its response is lost. Covers the writes, and with --full also the reads.
  */
 
 const ownServiceUrl = process.env.PATCHBAY_URL ?? "";
 const children = crashChildren();
-/** In a sample every third endpoint that writes. */
+/** A sample has every third endpoint that writes. */
 const writing = sampleOf(
   routes.filter(({ method }) => method !== "GET"),
   byExtent({ sample: 3, most: 1, all: 1 }),
@@ -55,7 +55,7 @@ const pointsOf = async (t: Tenants, route: Route): Promise<Point[]> => {
   return points.filter(({ operation }) => extent === "all" || isWrite.test(operation)).sort((a, b) => a.nth - b.nth);
 };
 
-/** Runs an endpoint in a process that is killed at this point; returns whether it was. */
+/** Runs an endpoint in a process that is killed at this point; returns whether the process was killed. */
 const crash = async (send: () => Promise<unknown>, { nth, moment }: Point): Promise<boolean> => {
   const { url, kill } = await children.take();
   let killed = false;
@@ -78,7 +78,7 @@ const failures = async (t: Tenants, route: Route, point: Point): Promise<string[
   const killed = await crash(run.send, point);
   const violated = (await checkInvariants(new Date())).filter(({ level }) => level === "violation");
   const ofUpload = route.on === "upload";
-  // The file of a direct upload may still be claimed, so a sweep of today leaves it.
+  // A direct upload may still be completed, so it is swept as of today, which keeps its file.
   await sweepOrphanFiles({ now: ofUpload ? new Date() : inTwoDays(), all: true });
   const swept = ofUpload ? [] : await checkInvariants(inTwoDays());
   const { status, text } = await run.send();

@@ -49,7 +49,7 @@ const calls: Readonly<Record<string, () => Promise<unknown>>> = {
   "the publisher": () => publish(batch),
 };
 
-/** How many defects CloudWatch would count, as those of which stack. */
+/** The log lines in which CloudWatch would count defects, each as "level stack count". */
 const defectsDuring = async (act: () => Promise<unknown>) => {
   await act().catch(() => undefined);
   const metric = { Namespace: "Patchbay", Dimensions: [["stack"]], Metrics: [{ Name: "Defects", Unit: "Count" }] };

@@ -16,7 +16,7 @@ import { byExtent, sampleOf } from "../support/setup/extent.ts";
  * undisturbed request, so that a new call is included.
  */
 
-/** Takes every nth fault, with a stride that is prime to the number of kinds, so that a sample has each kind. */
+/** Takes every nth fault. The stride is coprime to the number of kinds, so that a sample has each kind. */
 const stride = byExtent({ sample: 61, most: 17, all: 1 });
 
 /** A sample has every third route. */
@@ -52,7 +52,7 @@ const recordOnce = async (t: Tenants, route: Route): Promise<RecordedCall[]> => 
 const nameOf = ({ proxy, operation, nth }: RecordedCall) => `${proxy} ${operation} ${nth}`;
 
 /**
- * The AWS calls of a request without faults. Recorded until two recordings agree: on a busy machine, a call that an earlier
+ * The AWS calls of a request without faults. Records until two recordings agree, because on a busy machine, a call that an earlier
  * request has given up may arrive late.
  */
 const record = async (t: Tenants, route: Route): Promise<RecordedCall[]> => {

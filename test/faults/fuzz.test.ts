@@ -18,8 +18,7 @@ import { proxies } from "../support/servers/own-table.ts";
 import { byExtent, sampleOf } from "../support/setup/extent.ts";
 
 /**
- * Sends hostile input: no response is a 5xx, none is late, memory does not grow, and no header or log line has control
- * characters.
+ * Sends hostile input. No response is a 5xx or late, memory does not grow, and no header or log line has control characters.
  */
 
 const runs = (most: number) => byExtent({ sample: Math.ceil(most / 80), most, all: most * 10 });
@@ -29,7 +28,7 @@ const maxMs = 20_000;
 const t = await tenants();
 const resources = new Map<string, string>();
 for (const route of routes) resources.set(route.name, await resourceFor(t, route, `fuzzed by ${route.name}`));
-// Once, since Vitest keeps every spy that it ever made.
+// Captures logs only once, since Vitest keeps every spy that it has made.
 const logs = captureLogs();
 afterAll(() => logs.stop());
 
@@ -54,7 +53,7 @@ const expectHandled = async (sendInput: () => Promise<APIGatewayProxyResult>) =>
   expect(JSON.stringify(JSON.parse(body))).toMatch(bodyPattern);
   proxies.table.arm();
   for (const line of logs.written.slice(before)) {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters must not occur
     expect(line.trimEnd()).not.toMatch(/[\n\r\u0000-\u0008\u202a-\u202e\u2066-\u2069]/);
     expect(Object.keys(JSON.parse(line))).toContain("route");
   }

@@ -20,7 +20,7 @@ const signedPdf = storedFile(Buffer.from("%PDF-1.7 signed"));
 const unknownId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const write = (one: Write) => transact({ one });
 
-/** Creates a tenant with some of everything, in a consistent state. */
+/** Creates a tenant that has each kind of item, in a consistent state. */
 const consistentTenant = async () => {
   const t = await tenants();
   const key = t.key("acme");
@@ -70,7 +70,7 @@ describe("the check of the invariants", () => {
       await transact({ sweep: { put: { ...keys.sweep(), first_on: "2016-08-01", swept_on } } });
       expect(await rules(later)).toEqual([`${level}: a file has its metadata`]);
     }
-    // The file is of July 30, 2016, and a first sweep goes two days back.
+    // The file dates from July 30, 2016, and a first sweep goes two days back.
     for (const [first_on, detail] of [
       ["2016-08-01", "the sweep will remove it"],
       ["2016-08-02", expect.stringContaining("no sweep removes it")],
@@ -80,7 +80,7 @@ describe("the check of the invariants", () => {
     }
   });
 
-  /** What breaks each rule, and no other. */
+  /** Damage to the data, by the only rule that it breaks. */
   const damages: Readonly<Record<string, () => Promise<unknown>>> = {
     "a file has the size in its metadata": () => putFile(fileKey(t.parent, t.attachment), oneByte),
     "an attachment has its parent": () => write({ delete: keys.parent(t.parent) }),

@@ -55,7 +55,7 @@ afterEach(stopInterfering);
 
 const writing = routes.filter(({ operation }) => ["create", "update", "delete"].includes(operation));
 const creating = writing.filter(({ operation }) => operation === "create");
-/** A sample has every second one. */
+/** A sample has every second route. */
 const named = (of: readonly Route[]) =>
   sampleOf(of, byExtent({ sample: 2, most: 1, all: 1 })).map((each) => [each.name, each] as const);
 

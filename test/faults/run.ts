@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { fail } from "../../infra/local/command.ts";
 
-/** `npm run test:faults`: runs more of each file of which `npm test` runs a sample. */
+/** `npm run test:faults` runs more of each file of which `npm test` runs a sample. */
 
 const root = join(import.meta.dirname, "../..");
 const takesSample = /import \{.*\} from ".*\/setup\/extent\.ts"|import \{.*\bsampledParentTypes\b/;

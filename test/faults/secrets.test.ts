@@ -36,12 +36,12 @@ let timeoutMs = 5_000;
 beforeAll(() => shortenTimeouts(() => timeoutMs));
 afterEach(() => [proxies.table.arm(), proxies.files.arm()]);
 
-/** What only a carrier or its adapter may see: whoever has such a URL can read or write the file. */
+/** Texts that only a carrier or its adapter may see. Whoever has a signed URL can read or write the file. */
 const ofCarrier = ["carrier-token", "X-Amz-Signature"];
 
 const markers = () => [...Object.values(planted), t.key("acme"), t.key("other"), "apik_", ...ofCarrier];
 
-/** A stack may name the file that reads the token. */
+/** A stack trace may name the file carrier-token.ts. */
 const foundMarkers = (texts: readonly string[]) => {
   const searched = texts.map((text) => text.replaceAll("carrier-token.ts", ""));
   return markers().filter((marker) => searched.some((text) => text.includes(marker)));

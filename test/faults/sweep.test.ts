@@ -27,7 +27,7 @@ const later = (days: number) => new Date(Date.now() + days * dayMs);
 const ago = (days: number) => later(-days).toISOString().slice(0, 10);
 const content = new Uint8Array([1]);
 
-/** A table that has been swept for longer than its oldest file is stored. */
+/** Starts on a table whose first sweep was before its oldest file was stored. */
 const startOnSweptTable = async () => {
   await startOnNewTable();
   await transact({ sweep: { put: { ...keys.sweep(), first_on: ago(60) } } });
@@ -41,7 +41,7 @@ beforeEach(async () => {
   parent = { type: "request", id: t.request("acme") };
 });
 
-/** Stores a file without metadata, as an upload does that crashes between its steps. */
+/** Stores a file without metadata, as an upload that crashes between its steps does. */
 const orphan = async (number: number, day?: string) => {
   const id = `01ARZ3NDEKTSV4RRFFQ69${String(number).padStart(5, "0")}`;
   const own = fileKey(parent, id);
@@ -70,7 +70,7 @@ describe("the sweep", () => {
     expect(await sweep(2)).toEqual({ days: 1, files: 3, removed: 1, finished: true });
     expect(await storedKeys()).toEqual(kept.sort());
     expect(await checkInvariants(later(2))).toEqual([]);
-    // What is not named like an attachment's file stays, and hides no other file.
+    // An object whose key is not that of an attachment's file stays, and hides no file.
     for (const other of [`${key}x`, "attachments/keep"]) await putFile(other, storedFile(content));
     await orphan(2);
     expect(await sweep(2, { all: true })).toMatchObject({ files: 4, removed: 1 });
@@ -200,7 +200,7 @@ describe("an error of a write is returned", () => {
     proxies.files.arm();
     const record = keys.unfinishedDelete(parent, id);
     const expiresAt = Number((await get(record))?.expires_at) * 1000;
-    // A sweep that was missed for a month still knows the file.
+    // The record outlasts a month without sweeps.
     expect(expiresAt).toBeGreaterThan(later(33).getTime());
     await transact({ record: { update: record, set: { expires_at: Math.floor(Date.now() / 1000) }, when: {} } });
     expect((await remove()).status).toBe(404);
@@ -223,7 +223,7 @@ describe("an error of a write is returned", () => {
 });
 
 describe("the fuse of the sweep", () => {
-  /** Stores files of a day, the first of them without metadata. */
+  /** Stores files of a day, the first `unknown` of them without metadata. */
   const day = async (date: string, files: number, unknown: number) => {
     const created = await pLimit(50).map(Array(files).keys(), (n) => orphan(n, date));
     const known = created
@@ -252,7 +252,7 @@ describe("the fuse of the sweep", () => {
     await day(ago(9), 10, 10);
     expect(await sweep(2)).toMatchObject({ files: 10, removed: 10, finished: true });
     await startOnSweptTable();
-    // S3 lists 1,000 files at a time. 220 are the fewest of which 5 % are more than 10.
+    // S3 lists 1,000 files at a time. 220 is the lowest number of which 5 % are more than 10.
     const files = byExtent({ sample: 220, most: 1_060, all: 1_060 });
     await day(ago(9), files, files / 20);
     expect(await sweep(2)).toMatchObject({ files, removed: files / 20, finished: true });
@@ -276,7 +276,7 @@ it("removes what one caller abandoned, though no sweep came for a month", async 
   const abandoned = await Promise.all(Array.from({ length: 12 }, () => sentUpload(path, t.key("acme"))));
   for (const { id } of abandoned) {
     const expiresAt = Number((await get(keys.upload(parent, id)))?.expires_at) * 1000;
-    // The table's TTL.
+    // Simulates the table's TTL.
     if (expiresAt < later(33).getTime()) await transact({ upload: { delete: keys.upload(parent, id) } });
   }
   expect(await sweep(33)).toMatchObject({ files: 12, removed: 12, finished: true });
@@ -332,7 +332,7 @@ describe("the days that a sweep reads", () => {
 });
 
 describe("the sweep's function", () => {
-  /** Runs it with this much time; returns the lines that it logs. */
+  /** Runs the function with this much time; returns the lines that it logs. */
   const logOf = async (remainingMs: number) => {
     vi.stubEnv("LOG_LEVEL", "ERROR");
     const lines = vi.spyOn(process.stdout, "write").mockReturnValue(true);

@@ -107,7 +107,7 @@ const comparable = ({ status, headers, text }: ReceivedResponse, ...ids: readonl
   return [status, Object.fromEntries(kept), ids.filter(Boolean).reduce((all, id) => all.replaceAll(id, missing), text)];
 };
 
-/** The stride of a sample is prime to the numbers of relations and of kinds. */
+/** The stride of a sample is coprime to the numbers of relations and of kinds. */
 const stride = byExtent({ sample: 37, most: 1, all: 1 });
 let lists = 0;
 

@@ -14,7 +14,7 @@ import { adminJson } from "../support/requests/admin.ts";
 import { call, deniedBody, errorBody, notFoundBody, type ReceivedResponse, send } from "../support/requests/client.ts";
 import { pathOf, requestTo } from "../support/requests/request-per-endpoint.ts";
 
-/** What every route returns, errors above all, derived from the route table: a new row is covered at once. */
+/** The responses of every route, above all errors. The cases derive from the route table, so they cover each new row. */
 
 const t = await tenants();
 const existing = {
@@ -37,7 +37,7 @@ const uploads = new Map<Route["parent"], string>();
 /** The keys that lack a permission, by the route and the permission. */
 const lackingKeys = new Map<string, string | undefined>();
 
-/** The permissions that a route needs, in the order of their checks, each with those of a user that lacks it and what follows. */
+/** The permissions that a route needs, in the order of the checks, each with those of a user that lacks it and all later ones. */
 const permissionCases = ({ name, parent, permission: own }: Route) => {
   const ofParent = parent === "request" || parent === "order" ? [parentPermissions[parent].CART] : [];
   const needed = [...ofParent, own];
@@ -80,7 +80,7 @@ beforeAll(async () => {
 
 const noId = "0".repeat(26);
 
-/** The keys of what exists, each with the key that it would have under `noId`. */
+/** The table keys of the existing items, each with the key that it would have under the id `noId`. */
 const storedUnderNoId = () => [
   ...(["request", "order"] as const).flatMap((type) => {
     const parent = { type, id: existing[type] };
@@ -99,14 +99,14 @@ const unknownId = "01AWS3NDEKTSV4RRFFQ69G5FAV";
 
 type Target = { readonly key?: string | undefined; readonly parent?: string; readonly resource?: string };
 
-/** What the checks are about that refuse a request with a status. */
+/** Matches the names of the checks that refuse a request with each status. */
 const checksOf: Readonly<Record<number, RegExp>> = {
   401: /^the API key/,
   403: /permission|Ordering Attachment Access/,
   404: /exists|is the key's or below it/,
 };
 
-/** `admin access` runs the same checks: none refuses, or the last one does, with the status and the detail of the response. */
+/** Expects `admin access` to run the same checks. Only the last one may refuse, with the status and the detail of the response. */
 const expectSameAccess = async (key: string, method: string, path: string, { status, body }: ReceivedResponse) => {
   const isRefused = [401, 403, 404].includes(status);
   const access = await adminJson(["access", key, method, path]);
@@ -121,7 +121,7 @@ const expectSameAccess = async (key: string, method: string, path: string, { sta
 };
 
 /**
- * Sends a request with an invalid body and an invalid query, or the ETag of another version: they are checked last. The ids exist
+ * Sends a request with an invalid body, an invalid query and the ETag of another version, which are checked last. The ids exist
  * unless others are given.
  */
 const sendTo = async (route: Route, { key, parent, resource }: Target): Promise<ReceivedResponse> => {
@@ -137,7 +137,7 @@ const sendTo = async (route: Route, { key, parent, resource }: Target): Promise<
   return response;
 };
 
-/** What no response may contain: names of AWS services and resources, stack traces, keys. */
+/** Texts that no response may contain: names of AWS services and resources, stack traces, keys. */
 const internals = /dynamodb|amazon|\baws\b|\bs3\b|bucket|patchbay-|lambda|node_modules|\bat .*\.ts|apik_|zod|ECONN/i;
 const ulids = /\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b/gi;
 

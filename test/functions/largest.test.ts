@@ -8,9 +8,9 @@ import { call } from "../support/requests/client.ts";
 
 const t = await tenants();
 const key = t.key("acme");
-/** A text of this many characters, each two UTF-16 units and four bytes. */
+/** A text of this many characters, each of two UTF-16 units and four bytes. */
 const longest = (length: number, end = "") => "😀".repeat(length - end.length) + end;
-/** JSON with an escape, which has six bytes, for each UTF-16 unit of its texts that is not ASCII. */
+/** JSON with an escape of six bytes for each UTF-16 unit that is not ASCII. */
 const escaped = (value: unknown) =>
   JSON.stringify(value).replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
 

@@ -8,7 +8,7 @@ import { showSwitchRoute } from "../../shared/switches/routes.ts";
 import { invoke } from "../support/requests/event.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 
-/** What the functions read from their environment, and what they write into their logs. */
+/** The environment variables that functions read, and the logs that they write. */
 
 afterEach(() => void vi.unstubAllEnvs());
 

@@ -22,36 +22,34 @@ import {
 } from "./world.ts";
 
 /**
- * The carrier behind `http.request`: the carts of `npm start`'s carrier, with calls that act late or never, responses that are lost or
- * come from a proxy, and an adapter function in front of it, if there is one. It does everything that docs/carrier.md
- * allows a carrier and what stands before it to do, and nothing that it excludes.
+ * The carrier behind `http.request`, with the carts of `npm start`'s carrier. Calls act late or never, responses are lost or come from
+ * a proxy, and an adapter function may be in front of it. It does everything that docs/carrier.md allows a carrier and the gateways
+ * and proxies in front of it, and nothing that the page excludes.
  */
 
-/** What stays the same about a carrier in a schedule. */
+/** The properties of a carrier throughout a schedule. */
 export type Character = {
-  /** How it always answers whether a cart is checked out, if it cannot say. */
+  /** Its response to every GET, if it cannot report whether a cart is checked out. */
   readonly cannotSay: Reply | undefined;
-  /** How it answers a DELETE of what it does not have. */
+  /** Its status for a DELETE of an attachment that it does not have. */
   readonly gone: number;
   /** Whether it refuses a call with 409 while it processes another with the same key. */
   readonly guardsKeys: boolean;
-  /** How it refuses to check out a cart that has a file with this hash, if there is one: the customer has to replace it. */
+  /** Its response to the checkout of a cart that has a file with this hash, which the customer has to replace. */
   readonly refusal: { readonly sha256: string; readonly reply: Reply } | undefined;
   readonly isAdapted: boolean;
-  /** How long all calls of a method have the same fault, if faults are those of phases and not of single calls. */
+  /** The length of a phase in which all calls of a method have the same fault. Without phases, each call has its own fault. */
   readonly phaseMs: number | undefined;
-  /** Whether it says with Retry-After, sometimes, when it will be available. */
+  /** Whether it sometimes sends Retry-After. */
   readonly saysWhen: boolean;
 };
 
 type Callbacks = {
-  /** When a call has arrived. */
   readonly onCalled: (call: CartCall, named: string) => void;
-  /** When a response reaches its caller. */
   readonly onAnswered: (task: Task, call: CartCall, reply: Reply) => void;
-  /** Before and after a call has acted that began at this time. */
+  /** Called after a call has acted, with the cart before it and the time of its beginning. */
   readonly onActed: (call: CartCall, reply: Reply, before: Cart, begunAt: number) => void;
-  /** Ids do not say what they are of. */
+  /** Replaces the ids in a path with names. */
   readonly nameOf: (path: string) => string;
 };
 
@@ -60,9 +58,9 @@ const newCarrier = (character: Character, callbacks: Callbacks) => ({
   character,
   cart: emptyCart(),
   hasLied: false,
-  /** Whether the last response that has arrived was a 2xx to the question that does not say whether the cart is checked out. */
+  /** Whether the last attempt got a 2xx to a GET that does not report whether the cart is checked out. */
   hasSaidNothing: false,
-  /** The calls that it is processing, by path and key. */
+  /** The calls in progress, by path and key. */
   processing: new Set<string>(),
 });
 
@@ -74,12 +72,12 @@ export const beginCarrier = (character: Character, callbacks: Callbacks): void =
 
 export const cartNow = (): Cart => carrier.cart;
 
-/** Whether it has denied once that the cart is checked out. */
+/** Whether it has denied that a checked-out cart is checked out. */
 export const hasCarrierLied = (): boolean => carrier.hasLied;
 
 export const hasCarrierSaidNothing = (): boolean => carrier.hasSaidNothing;
 
-/** What an attempt leads to, besides a response in time. A gateway's or proxy's may come before the carrier acts, or in its place. */
+/** The faults of an attempt. A gateway's or proxy's response may come before the carrier acts, or without the carrier acting. */
 const kinds = [
   "no connection",
   "broken before",
@@ -109,7 +107,7 @@ const responseOf = ({ status, body, headers = {} }: Reply): HttpResponse => ({
   text: status === 204 ? "" : typeof body === "string" ? body : JSON.stringify(body),
 });
 
-/** Lets a call act now. The attachments of a cart's document are of no interest here. */
+/** Lets a call act now. */
 const act = (call: CartCall, begunAt: number): Reply => {
   const { cart, character, onActed } = carrier;
   const { refusal } = character;
@@ -125,7 +123,7 @@ const act = (call: CartCall, begunAt: number): Reply => {
 
 const placeIn = (path: string) => path.replace(/^.*\/requests\/(\w+)\/attachments\/(\w+)$/, "$1/$2");
 
-/** Answers that do not say whether the cart is checked out. */
+/** Responses that do not report whether the cart is checked out. */
 export const unusable = [
   { status: 200, body: { ok: true } },
   { status: 200, body: { checked_out: "true" } },
@@ -141,7 +139,7 @@ const answerToTheQuestion = (phase: string): Reply => {
   return { status: 200, body: { checked_out: isCheckedOut(fault === "lie") } };
 };
 
-/** Whether the cart is checked out, as the carrier or its support says: once, it may deny it. */
+/** Whether the cart is checked out, according to the carrier or its support. They deny it once, if `isDenied`. */
 export const isCheckedOut = (isDenied: boolean): boolean => {
   const { checked_out } = carrier.cart;
   const isLie = isDenied && checked_out && !carrier.hasLied;
@@ -152,18 +150,18 @@ export const isCheckedOut = (isDenied: boolean): boolean => {
 type Method = "GET" | "PUT" | "DELETE" | "POST";
 type Call = CartCall & { readonly method: Method };
 
-/** A gateway's response for a carrier that has not answered it, or not yet: nearly always the same. */
+/** A gateway's status for a carrier that has not responded, or not yet. It is nearly always the same. */
 const gatewayStatus = (named: string) =>
   pick(chance(`${named} by another gateway`) < 0.1 ? named : "the gateway says", [500, 502, 503, 504, 408]);
 
-/** A proxy's refusal of a call that has not reached the carrier. A 404 or 410 to a DELETE that has a JSON body is the carrier's own. */
+/** A proxy's refusal of a call that has not reached the carrier. To a DELETE, a 404 or 410 with a JSON body is the carrier's own. */
 const proxyRefusal = (named: string, { method }: Call): Reply => {
   const status = pick(`${named} status`, [400, 401, 403, 404, 405, 410, 413, 418, ...(method === "GET" ? [501] : [])]);
   const isHtml = chance(`${named} HTML`) < 0.5 || (method === "DELETE" && (status === 404 || status === 410));
   return { status, body: isHtml ? "<html>" : { message: "Forbidden" } };
 };
 
-/** The carrier's own words: a 422, or a 4xx with a reason. A 409 leaves open whether the cart is checked out. */
+/** A refusal by the carrier itself: a 422, or a 4xx with a reason. A 409 leaves open whether the cart is checked out. */
 const refusal = (named: string): Reply => {
   const status = pick(`${named} status`, [422, 400, 403, 409]);
   return chance(`${named} reason`) < 0.5
@@ -171,7 +169,7 @@ const refusal = (named: string): Reply => {
     : { status: 422, body: { error: "not yet" } };
 };
 
-/** One attempt of a call whose body has arrived. `signal` is when its caller gives up. */
+/** One attempt of a call whose body has arrived. `signal` aborts when the caller gives up. */
 const attempt = (named: string, call: Call, signal: AbortSignal, where: string) =>
   new Promise<HttpResponse>((resolve, reject) => {
     const task = currentTask();
@@ -212,7 +210,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
       if (!isInProgress) processing.add(key);
       after(isInProgress ? travel("there") : ms, () => then(respond()), outside);
     };
-    /** It acts, or ends in vain, some time after its caller has given it up, or would have if it still ran. */
+    /** Lets the call act, or end in vain, some time after its caller has given it up, or would have if the caller still ran. */
     const later = (from: number) => {
       let isUnderWay = isInProgress;
       if (!isInProgress) processing.add(key);
@@ -260,7 +258,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
       case "a proxy's refusal":
         return answer(proxyRefusal(named, call));
       case "refusal":
-        // Its own word, so it is true: it has not done this, and a cart that is checked out refuses with 409.
+        // The carrier's own refusal is true, because it has not acted. A checked-out cart refuses with 409 instead.
         if (!carrier.cart.checked_out || call.method === "GET") return answer(refusal(named));
         break;
       case "delayed": {
@@ -277,7 +275,7 @@ const retryAfter = (named: string): Record<string, string> => {
   return carrier.character.saysWhen && chance(`${named} says when`) < 0.5 ? { "Retry-After": String(seconds) } : {};
 };
 
-/** What the carrier reads of a form: its metadata, and the size and the hash of its file. */
+/** The parts of a form that the carrier reads: the metadata, and the size and the hash of the file. */
 const formOf = (body: Buffer) => {
   const end = body.indexOf("\r\n");
   const boundary = body.subarray(0, end);
@@ -319,7 +317,7 @@ const send = async (path: string, sent: Sent, signal: AbortSignal): Promise<Http
   return carrier.character.isAdapted ? invokeAdapter(named, call, signal, where) : attempt(named, call, signal, where);
 };
 
-/** Lambda's response to the invocation of the adapter, which fails if its own call does. */
+/** Returns Lambda's response to an invocation of the adapter. The adapter fails if its own call fails. */
 const invokeAdapter = async (named: string, call: Call, signal: AbortSignal, where: string): Promise<HttpResponse> => {
   const fault = faultOf("adapter", named, ["throttled", "unavailable"]);
   if (fault) return { status: fault === "throttled" ? 429 : 500, headers: {}, text: "" };
@@ -332,7 +330,7 @@ const invokeAdapter = async (named: string, call: Call, signal: AbortSignal, whe
 
 type RequestOptions = Pick<Sent, "method" | "headers"> & { readonly signal: AbortSignal };
 
-/** `http.request`: the call arrives once its whole body was written. */
+/** Replaces `http.request`. A call arrives once its whole body is written. */
 export const requestCarrier = (url: URL, { method, headers, signal }: RequestOptions): Writable => {
   const chunks: Buffer[] = [];
   const task = currentTask();

@@ -10,14 +10,14 @@ import {
 import { callService, decided } from "./service.ts";
 import { after, between, outside, pick, say } from "./world.ts";
 
-/** S3 behind the client's `send`, and the malware scan that tags what it stores. */
+/** S3 behind the client's `send`, and the malware scan that tags its objects. */
 
 type StoredObject = {
   readonly content: Buffer;
   readonly contentType: string | undefined;
   readonly storedAt: Date;
   scan: string | null;
-  /** Stored again by an attempt that was late, it has no tag yet, or that of another scan. */
+  /** Whether a scan has found this content clean. A late attempt may store it again, which removes the tag. */
   wasClean: boolean;
 };
 
@@ -27,7 +27,7 @@ let isScanned = false;
 
 export type Objects = ReadonlyMap<string, StoredObject>;
 
-/** Begins with these objects. Calls back when one is removed. */
+/** Begins with these objects. Calls `onRemoved` when one is removed. */
 export const beginFiles = (stored: Objects, options: { scan: boolean; onRemoved: typeof onRemoved }): void => {
   objects = new Map(Array.from(stored, ([key, object]) => [key, { ...object }]));
   isScanned = options.scan;
@@ -35,14 +35,14 @@ export const beginFiles = (stored: Objects, options: { scan: boolean; onRemoved:
   for (const key of objects.keys()) scan(key);
 };
 
-/** Whether a file may go to a carrier. */
+/** Whether a file may be sent to a carrier. */
 export const isClean = (key: string): boolean => !isScanned || hasBeenClean(objects.get(key));
 
 const hasBeenClean = (object: StoredObject | undefined) => object?.scan === "NO_THREATS_FOUND" || !!object?.wasClean;
 
 export const storedObjects = (): Objects => objects;
 
-/** GuardDuty tags an object some time after it was stored, or fails and tries again. */
+/** Tags an object some time after it was stored, as GuardDuty does, or fails and tries again. */
 const scan = (key: string, attempt = 1): void => {
   if (!isScanned) return;
   const words = `scan ${objects.size} ${attempt}`;
@@ -68,7 +68,7 @@ const put = (key: string, content: Buffer, contentType: string | undefined): voi
   scan(key);
 };
 
-/** What a signed URL does: stores an object that is not there yet. Returns the status. */
+/** Stores an object as a signed URL does, unless the object exists. Returns the status. */
 export const putSigned = (url: string, content: Buffer, contentType: string): number => {
   const key = decodeURIComponent(new URL(url).pathname.split("/").slice(2).join("/"));
   if (objects.has(key)) return 412;

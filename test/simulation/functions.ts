@@ -14,7 +14,7 @@ import {
   say,
 } from "./world.ts";
 
-/** Lambda: invocations that are throttled, repeated, lost or killed, each in a process with a clock of its own. */
+/** Lambda: invocations that are throttled, repeated, lost or killed, each in a process with its own clock. */
 
 type Handler = (
   event: unknown,
@@ -25,10 +25,10 @@ const throughJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value
 
 export const errorNamed = (name: string, message = name) => Object.assign(new Error(message), { name });
 
-/** Two clocks differ by ten seconds at most: `clockSkewMs` of the checkout's limits. */
+/** Two clocks differ by at most ten seconds, which is `clockSkewMs` of the checkout's limits. */
 const skewOf = (name: string) => Math.floor((chance(`${name} clock`) - 0.5) * 10_000);
 
-/** Runs a function in a process of its own. It runs on whatever becomes of its caller, until it ends, dies or is timed out. */
+/** Runs a function in its own process, which continues without its caller until it ends, dies or times out. */
 const run = (name: string, handler: Handler, event: unknown, timeoutSeconds: number): Promise<unknown> =>
   new Promise((resolve, reject) => {
     const caller = currentTask();
@@ -64,7 +64,7 @@ const faults = {
 } as const;
 
 /**
- * Invokes a function: it may be refused, run twice, or run on after its caller has lost it. Throws the error that its caller gets.
+ * Invokes a function. It may be refused, run twice, or continue after its caller has lost it. Throws the error that its caller gets.
  */
 export const invoke = async (
   kind: keyof typeof faults,

@@ -13,7 +13,7 @@ import { sendToStepFunctions } from "./people.ts";
 import { sendToTable } from "./table.ts";
 import { after, as, breakPromise, chance, clock, currentTask, describe, elapsed, numbered, pass } from "./world.ts";
 
-/** Replaces the clocks, timers, randomness and clients of the whole process by those of the simulation. */
+/** Replaces the clocks, timers, randomness and clients of the whole process with those of the simulation. */
 
 const RealDate = Date;
 class VirtualDate extends RealDate {
@@ -79,7 +79,7 @@ export const install = (): void => {
   Object.assign(S3Client.prototype, { send: sendToS3 });
   Object.assign(SFNClient.prototype, { send: sendToStepFunctions });
   process.on("unhandledRejection", (error) => breakPromise("no defect", `nobody handles ${describe(error)}`));
-  // What commands print, and counts of the sweep.
+  // Discards the output of commands, and the counts of the sweep.
   console.log = () => {};
   process.stdout.write = () => true;
 };

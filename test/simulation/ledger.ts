@@ -7,32 +7,32 @@ import { keys } from "../../shared/table/keys.ts";
 import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
 import { allItems, itemAt, itemsBelow } from "./table.ts";
 
-/** What has happened in a schedule, as nobody in it can know: every version of each attachment, and the order as it was sealed. */
+/** Records facts of a schedule that no participant knows, such as every version of each attachment and the order as it was sealed. */
 
-/** The order when it was sealed: the number of the commit, and what is to be sent under each request. */
+/** The sealed order: the number of the commit that sealed it, and the attachments to send under each request. */
 type Seal = { readonly at: number; readonly requests: ReadonlyMap<string, ReadonlyMap<string, Item>> };
 
 const newLedger = (order: string, seal?: Seal, checkoutKey?: string) => ({
   order,
-  /** By id, the oldest first. */
+  /** By attachment, the oldest first. */
   versions: new Map<string, Item[]>(),
-  /** By which commit a deleted attachment went. */
+  /** The commits that deleted attachments. */
   deletedAt: new Map<string, number>(),
   seal,
   commits: 0,
-  /** What ids are called in a trace: the same in every run of a schedule. */
+  /** The names of ids in a trace, which are the same in every run of a schedule. */
   names: new Map([[order, "order"]]),
   /** The runs that had the lock. */
   runs: new Set<string>(),
   /** The executions, by their runs. */
   executions: new Map<string, string>(),
-  /** Until when each execution's run had the lock and forwarded. */
+  /** The time until which each execution's run had the lock and forwarded. */
   forwardsUntil: new Map<string, number>(),
-  /** The keys under which the carrier has got what it has. */
+  /** The idempotency keys with which the carrier received its attachments. */
   sentAs: new Map<string, string>(),
   checkoutKey,
   isCheckedOut: false,
-  /** When it was last recorded that the carrier's cart is open: no call that began before may check it out. */
+  /** When it was last recorded that the carrier's cart is open. No call that began earlier may check it out. */
   openAt: Number.NEGATIVE_INFINITY,
 });
 
@@ -79,7 +79,7 @@ type Held = Cart["held"][string];
 export const isSent = (held: Held | undefined, sent: unknown): boolean =>
   held !== undefined && isDeepStrictEqual(pick(SentMetadata, held), pick(SentMetadata, Object(sent)));
 
-/** How many attachments a cart has not as they are now, and how many it has that were deleted. */
+/** How many attachments a cart lacks in their current version, and how many deleted ones it has. */
 export const missingFrom = ({ held }: Cart) => {
   const ofOrder = attachmentsOf(orderPk());
   const added = new Set<string>();

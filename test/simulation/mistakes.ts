@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import * as z from "zod/mini";
 
-/** Mistakes that are put into the code on purpose, to see that a mix finds them: mistakes.yaml has them, by their files. */
+/** Mistakes that are put into the code on purpose, to see that a mix finds them. mistakes.yaml lists them by file. */
 const Mistake = z.object({
-  /** What is in the file once, with what goes as [-text-] and what comes in its place as {+text+}. */
+  /** A text that occurs once in the file, with the deleted text as [-text-] and the inserted text as {+text+}. */
   code: z.string(),
   mix: z.string(),
   within: z._default(z.number(), 200),

@@ -1,8 +1,8 @@
 import type { Rates } from "./world.ts";
 
-/** What goes wrong together. In each schedule of a mix, some of its kinds of faults happen, each as often as the seed says. */
+/** Faults that happen together. In each schedule of a mix, the seed determines which of its kinds happen, and how often. */
 
-/** Each kind, and how often it happens at most: of a call, an invocation, or a schedule. */
+/** The highest probability of each kind of fault, for a call, an invocation or a schedule. */
 type Kinds = Readonly<Record<string, number>>;
 
 const kinds = (service: string, names: readonly string[], most: number): Kinds =>
@@ -54,7 +54,7 @@ const crashes = {
 
 const reactions = kinds("customer", ["removes", "changes"], 0.1);
 
-/** What is decided once for a schedule. */
+/** Decisions that are made once for a schedule. */
 const decisions = {
   "carrier cannot say": 0.5,
   "carrier guards keys": 0.3,
@@ -78,9 +78,9 @@ const everything = { ...table, ...files, ...calls, ...cart, ...copies, ...crashe
 
 type Mix = {
   readonly kinds: Kinds;
-  /** How probable it is that a kind takes part in a schedule. */
+  /** The probability that a kind takes part in a schedule. */
   readonly share: number;
-  /** How often a kind then happens at least, as a part of how often it happens at most. */
+  /** The lowest probability of a kind that takes part, as a fraction of its highest. */
   readonly least: number;
 };
 
@@ -125,7 +125,7 @@ const gateways = {
   "carrier in phases": 0.4,
   "carrier says when": 0.1,
 };
-/** Those who look at a run from outside: operators, EventBridge and Step Functions. */
+/** Faults of those who observe a run from outside: operators, EventBridge and Step Functions. */
 const onlookers = {
   ...kinds("carrier POST", [...silent, "delayed", "a proxy's refusal"], 0.6),
   "carrier GET lie": 0.5,
@@ -148,7 +148,7 @@ const lostRequests = {
   "process killed": 0.05,
 };
 
-/** By name. In `seldom`, everything happens a little; in the others, some things happen often. */
+/** The mixes by name. In `seldom`, every fault happens rarely; in the others, some faults happen often. */
 export const mixes: Readonly<Record<string, Mix>> = {
   all: { kinds: everything, share: 0.15, least: 0.1 },
   seldom: { kinds: everything, share: 1, least: 0.02 },
@@ -188,7 +188,7 @@ export const mixes: Readonly<Record<string, Mix>> = {
   },
 };
 
-/** What may go wrong in a schedule of a mix. */
+/** The probabilities of the faults in a schedule of a mix. */
 export const ratesOf = (name: string, chance: (words: string) => number): Rates => {
   const { kinds, share, least } = mixes[name] ?? { kinds: {}, share: 0, least: 0 };
   const rateOf = ([kind, most]: [string, number]) => {

@@ -41,7 +41,7 @@ import {
   takesPart,
 } from "./world.ts";
 
-/** Customers, an ordering system and operators, who call what they call on AWS. */
+/** Customers, an ordering system and operators, who make the same calls as on AWS. */
 
 /** The order that a schedule is about. */
 export type Place = { readonly key: string; readonly order: string; readonly requests: readonly string[] };
@@ -83,7 +83,7 @@ const formOf = (fields: Readonly<Record<string, string>>, file: string) =>
 
 const documented = new Set([200, 201, 404, 412, 422, 429, 503]);
 
-/** One call of the API. Its status is 0 if there was no answer. */
+/** Calls the API once. The status is 0 if there was no response. */
 const call = async (operation: string, parent: Parent, { json, form, id, key }: Body): Promise<Answer> => {
   const name = `${parent.type}-attachments/${operation}`;
   const route = attachmentRoutes.find((one) => one.name === name);
@@ -107,7 +107,7 @@ const call = async (operation: string, parent: Parent, { json, form, id, key }: 
   return { status, body: JSON.parse(body), version: Number(/"(\d+)"/.exec(headers.ETag ?? "")?.[1] ?? 1) };
 };
 
-/** Repeats a call that had no answer, or could not be served. */
+/** Repeats a call that got no response, 429 or 503. */
 const insist = async (send: () => Promise<Answer>): Promise<Answer> => {
   const most = pick(numbered("insists"), [1, 2, 3]);
   for (let attempt = 1; ; attempt += 1) {
@@ -135,7 +135,7 @@ const confirm = ({ status, body, version }: Answer) => {
 
 const documentTypeOf = ({ type }: Parent) => `${type}_attachment`;
 
-/** The name of a letter is the name of who has uploaded it, which is the same in every run of the schedule. */
+/** Uploads a letter named after its uploader, so the name is the same in every run of the schedule. */
 const upload = async (named: string) => {
   const parent = pick(`${named} parent`, parents());
   const file = `%PDF-1.7 ${named}`;
@@ -159,7 +159,7 @@ const upload = async (named: string) => {
   judgeUpload(named, statuses, key !== undefined);
 };
 
-/** Few, so that they are in use, and free again. */
+/** Only two, so that uploads find them in use, or free again. */
 const references = ["7c9e6679-7425-40de-944b-e07fc1f90ae7", "0f8fad5b-d9cb-469f-a165-70867728950e"];
 
 const uploadDirectly = async (name: string, parent: Parent, file: string, key: string | undefined) => {
@@ -194,7 +194,7 @@ const remove = async (named: string, known = one(named)) => {
   if (known) await insist(() => call("delete", known.parent, { id: known.id }));
 };
 
-/** A customer may remove or change an attachment soon after it was forwarded, or while it is. */
+/** Sometimes makes a customer remove or change an attachment during its forwarding, or soon after. */
 export const react = ({ method, path }: CartCall, named: string): void => {
   const fault = method === "PUT" ? faultOf("customer", named, ["removes", "changes"]) : undefined;
   if (!fault) return;
@@ -205,7 +205,7 @@ export const react = ({ method, path }: CartCall, named: string): void => {
   });
 };
 
-/** What was confirmed before is in the list. */
+/** Lists attachments. The list has all that were stored before. */
 const list = async (named: string) => {
   const parent = pick(`${named} parent`, parents());
   const { pk } = keys.parent(parent);
@@ -245,7 +245,7 @@ const startByItself = async (): Promise<Execution | undefined> =>
 const startByOperator = async () =>
   isOperatorAbsent ? startByItself() : executionOf(await startCheckout(place.order));
 
-/** An operator's command may fail, and is given again later. */
+/** Runs an operator's command, which may fail and is repeated later. */
 const quietly = async <T>(command: () => Promise<T>): Promise<T | undefined> => {
   try {
     return await command();
@@ -255,7 +255,6 @@ const quietly = async <T>(command: () => Promise<T>): Promise<T | undefined> => 
   }
 };
 
-/** Somebody else starts the checkout, too. */
 const startAgain = async () => {
   if (chance("starts again by itself") < 0.5) await startByItself();
   else await quietly(startByOperator);
@@ -269,7 +268,7 @@ const activities = [
 
 type Times = readonly [from: number, to: number];
 
-/** Customers and an ordering system do some things, each at a time of its own: most while the first runs are in progress. */
+/** Starts `count` activities, each at its own time, half of them while the first runs are in progress. */
 export const startPeople = (count: number, longest: number): void => {
   const early: Times = [5, longest];
   const times = [early, early, early, [1_000, 300_000], [1_000, 300_000], [1_000, 7_200_000]] as const;
@@ -291,7 +290,7 @@ export const sendToStepFunctions = async (command: object): Promise<object> => {
   }
   if (command instanceof DescribeExecutionCommand) {
     const execution = executionOf(command.input.executionArn?.split(":").at(-1) ?? "");
-    // It is eventually consistent.
+    // DescribeExecution is eventually consistent.
     const named = numbered("describes");
     const lagMs = faultOf("Step Functions", named, ["lags"]) ? between(`${named} lag`, 100, 30_000) : 0;
     const then = execution && asOf(execution, elapsed() - lagMs);
@@ -301,7 +300,7 @@ export const sendToStepFunctions = async (command: object): Promise<object> => {
   throw new Error(`The simulated Step Functions do not know ${command.constructor.name}.`);
 };
 
-/** EventBridge tells `release-lock` of an execution that has not succeeded, by best effort: late, twice or never. */
+/** EventBridge reports an execution that has not succeeded to `release-lock`, with best effort: in time, late, twice or never. */
 export const tellOfEnd = ({ name, status, input, task }: Execution): void => {
   if (status === "RUNNING" || status === "SUCCEEDED") return;
   const named = `release-lock of ${task.name}`;
@@ -330,7 +329,7 @@ const retried = async (work: () => Promise<unknown>) => {
 
 const isCheckedOut = () => itemAt(keys.order(place.order))?.state === "CHECKED_OUT";
 
-/** An operator, or the ordering system alone, starts the checkout, and again if it fails, until the order is checked out or faults are over. */
+/** An operator, or the ordering system alone, starts the checkout until the order is checked out or faults are over. */
 export const operate = async (): Promise<void> => {
   if (faultOf("operator", "operator", ["starts twice"]))
     start(newTask("ordering system"), between("starts twice", 0.1, 1_000), startByItself);
@@ -354,7 +353,7 @@ const abort = async (execution: Execution | undefined, name: string) => {
   execution?.end("ABORTED", errorNamed("Aborted"));
 };
 
-/** What the carrier has said may be minutes old when the operator types it in. */
+/** An operator asks the carrier, and records its answer, perhaps minutes later. */
 const settleDoubt = async () => {
   const askedAt = new Date();
   const named = numbered("settles");
@@ -374,20 +373,20 @@ export const sweepDaily = (days: number): void => {
 
 /**
  * Once faults have ended, an operator or the ordering system alone starts the checkout until it succeeds. The customer removes a
- * letter that was refused. Where a carrier can neither say nor refuse in words of its own, an operator settles the doubt.
+ * refused letter. If the carrier cannot report the outcome and does not itself refuse, an operator settles the doubt.
  */
 export const recover = async (): Promise<void> => {
   for (let run = 1; run <= 5 && !isCheckedOut(); run += 1) {
     const execution = await startByOperator();
     await execution?.ended;
-    // Another run may have been in progress.
+    // Waits for another run that may be in progress.
     if (isOperatorAbsent) await pass(3_600_000);
     const refused = attachments().find(
       ({ parent, id }) => itemAt(keys.attachment(parent, id))?.sha256 === refusedLetter,
     );
     if (!isCheckedOut() && refused) await call("delete", refused.parent, { id: refused.id });
     const { outcome_unknown, calls_end_by, status } = itemAt(keys.checkout(place.order)) ?? {};
-    // Whoever is asked to settle a doubt would also free the order.
+    // Settling would also release the lock of a dead run, which nobody does without an operator.
     if (run === 1 || !outcome_unknown || (isOperatorAbsent && status === "RUNNING")) continue;
     await pass(Date.parse(String(calls_end_by)) - Date.now() + 11_000);
     await quietly(settleDoubt);

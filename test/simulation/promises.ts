@@ -28,9 +28,9 @@ import { allItems, type Change, itemAt } from "./table.ts";
 import { executionOf } from "./workflow.ts";
 import { breakPromise, elapsed, type Task } from "./world.ts";
 
-/** What must hold, at each moment and at the end: shared/checkout/README.md, "What it promises". */
+/** Judges whether the promises in shared/checkout/README.md, "What it promises", hold at each moment and at the end. */
 
-/** A promise, whether it is kept, and what is told if it is not. */
+/** Reports a broken promise, with its detail, unless it is kept. */
 const hold = (promise: string, isKept: boolean, detail: string): void => {
   if (!isKept) breakPromise(promise, rename(detail));
 };
@@ -67,14 +67,13 @@ const judgeAttachment = (pk: string, before: Item | undefined, after: Item | und
   hold("metadata have their file", file?.content.length === after.bytes, `${idOf(after)} has none`);
 };
 
-/** S3 has removed a file. */
 export const judgeRemoval = (key: string): void => {
   const owner = fileOwner(key);
   const item = owner && itemAt(keys.attachment(owner.parent, owner.id));
   hold("metadata have their file", item === undefined, `${owner?.id} loses it`);
 };
 
-/** An order has one version for all of it, so one conditional write seals all of it. */
+/** Every change moves the order's only version, so one conditional write seals the whole order. */
 const judgeVersion = (changes: readonly Change[]) => {
   if (orderItem().state !== "CART") return;
   const ofOrder = [orderPk(), ...forwardable().map((id) => keys.request(id).pk)];
@@ -117,7 +116,7 @@ const judgeRun = (before: Item, after: Item) => {
   hold("a cart counts as open only if it is", isOpenOrDenied, named);
 };
 
-/** What the carrier lacks, and the receipts that leave open whether it has acted: those may be counted. */
+/** The late changes, and the receipts that leave open whether the carrier has acted, which may also be counted. */
 const truth = () => ({
   ...missingFrom(cartNow()),
   open: forwardable()
@@ -128,7 +127,7 @@ type Truth = ReturnType<typeof truth>;
 
 let sinceFinish: Truth[] = [];
 
-/** A step begins. The last one, or a copy of it, reads what came too late and then writes: what it says was true in between. */
+/** Called when a step begins. The last step, or a copy, counts late changes and then writes the counts, which were true in between. */
 export const noteStep = (step: string): void => {
   if (step === "checkout/submit") sinceFinish.push(truth());
 };
@@ -145,7 +144,7 @@ const judgeReason = (reason: string) => {
 const judgeCounts = (promise: string, reported: Missing, truths: readonly Truth[]) => {
   for (const name of ["not_forwarded", "not_withdrawn"] as const) {
     const counts = truths.map((truth) => truth[name]);
-    // Not all is read at once: what is no longer late was perhaps counted beside what came after it.
+    // A step does not read everything at once, so it may count an old late change together with a newer one.
     const everLate = counts.reduce((sum, count, index) => sum + Math.max(0, count - (counts[index - 1] ?? 0)), 0);
     const most = everLate + Math.max(...truths.map(({ open }) => open));
     const isTrue = reported[name] >= Math.min(...counts) && reported[name] <= most;
@@ -155,7 +154,7 @@ const judgeCounts = (promise: string, reported: Missing, truths: readonly Truth[
 
 // At each call of the carrier.
 
-/** Until when each execution's run had the lock and forwarded. */
+/** Records until when each execution's run had the lock and forwarded. */
 const noteLock = (...changed: readonly Item[]) => {
   for (const { run, status, outcome_unknown } of changed) {
     const named = ledger.executions.get(String(run)) ?? "";
@@ -165,7 +164,7 @@ const noteLock = (...changed: readonly Item[]) => {
   }
 };
 
-/** What a task has announced last, by request and attachment, and the version if it was current then: it never is again. */
+/** A task's last announcement for a request and attachment: its time, and its version if current. An old version stays old. */
 type Announced = { readonly at: number; readonly current: number | undefined };
 const announced = new WeakMap<Task, Map<string, Announced>>();
 
@@ -177,10 +176,9 @@ const noteAnnouncement = (task: Task, { pk }: Key, { attachment, of, version }: 
   announced.set(task, own.set(`${pk}/${attachment}`, announcement));
 };
 
-/** How long ago a task may have found what it calls for: before a read's time, a wait, and the attempts before this one. */
+/** The longest time between a task's reads and a call that depends on them: a read, a wait, and earlier attempts of the call. */
 const slowestMs = () => 30_000 + maxCallMs(0);
 
-/** A call begins. */
 export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCall): void => {
   const [, request = "", id = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
   if (method === "POST") {
@@ -200,15 +198,14 @@ export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCa
 const versionIn = (idempotencyKey: string | null | undefined) =>
   Number(/^forward-\w+-\w+-(\d+)/.exec(idempotencyKey ?? "")?.[1]);
 
-/** The tasks to which the carrier has said that it has checked the cart out, until they write that down. */
+/** The tasks to which the carrier has confirmed that it has checked the cart out, until they record that. */
 const confirmedTo = new WeakSet<Task>();
 
-/** A response has arrived. */
 export const judgeAnswer = (task: Task, { method }: CartCall, { status }: Reply): void => {
   if (method === "POST" && status < 300) confirmedTo.add(task);
 };
 
-/** The carrier has acted on a call. */
+/** Judges a call on which the carrier has acted. */
 export const judgeCall = (
   { method, path, idempotencyKey }: CartCall,
   { status }: Reply,
@@ -231,7 +228,7 @@ export const judgeCall = (
 const judgePut = (place: string, id: string, key: string, wasHeld: boolean) => {
   const earlier = ledger.sentAs.get(place);
   ledger.sentAs.set(place, key);
-  // Another version is another call, also if its metadata were changed back.
+  // Another version is another call, even if its metadata were changed back.
   const isOther = !wasHeld || earlier === key || versionIn(earlier) !== versionIn(key);
   hold("nothing is sent twice", isOther, `${place}, ${key}`);
   const [item] = ledger.versions.get(id) ?? [];
@@ -258,16 +255,16 @@ const judgeCart = ({ held }: Cart) => {
 const judgeHeld = (named: string, item: Item, held: Cart["held"][string] | undefined) => {
   hold("nothing is missed", held !== undefined, named);
   if (!held) return;
-  // A change after the seal may have gone as well.
+  // A change after the seal may also have been sent.
   const current = ledger.versions.get(idOf(item))?.filter(({ version }) => Number(version) >= Number(item.version));
   hold("the carrier has the metadata as of the seal", current?.some((one) => isSent(held, one)) ?? false, named);
   hold("the carrier has the file", held.sha256 === item.sha256 && held.bytes === item.bytes, named);
 };
 
-/** Whether it was deleted before the order was sealed. What was deleted later is left behind, and said. */
+/** Whether an attachment was deleted before the order was sealed. One that was deleted later stays, and is reported. */
 const wasGone = (id: string) => (ledger.deletedAt.get(id) ?? Number.POSITIVE_INFINITY) < (ledger.seal?.at ?? 0);
 
-// At the end, when nothing is left to happen.
+// At the end, when no events remain.
 
 export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): Promise<void> => {
   sinceFinish = [];
@@ -291,7 +288,7 @@ const judgeReceipt = (request: string, { attachment, state, sent }: Item) => {
   hold("a receipt is true", isTrue, `${attachment} under ${request} is ${state}`);
 };
 
-/** Every run that had the lock says how it has ended, and events are in the order of their times. */
+/** Every run that had the lock has an event of its end, and the events of a resource are in the order of their times. */
 const judgeHistory = () => {
   const events = allItems().filter(({ sk }) => String(sk).startsWith("EVENT#"));
   const ended = new Set(
@@ -307,7 +304,7 @@ const judgeHistory = () => {
   }
 };
 
-/** After the sweeps and TTL, nothing is left of what was deleted, or was never stored as a whole. */
+/** After the sweeps and TTL, nothing is left of deleted and incompletely stored attachments. */
 export const judgeSwept = async (): Promise<void> => {
   const records = allItems().filter(({ sk }) => String(sk).startsWith("UNFINISHED_DELETE#"));
   hold("the sweep leaves nothing behind", records.length === 0, records.map(({ sk }) => sk).join());
@@ -315,7 +312,7 @@ export const judgeSwept = async (): Promise<void> => {
     hold("the sweep leaves nothing behind", false, `${rule}: ${at}: ${detail}`);
 };
 
-/** A customer has tried to upload a letter of this name: all answers, and whether each was a repetition with an Idempotency-Key. */
+/** Judges a customer's attempts to upload a letter of this name: their statuses, and whether they had one Idempotency-Key. */
 export const judgeUpload = (name: string, statuses: readonly number[], isRepeatable: boolean): void => {
   const count = [...ledger.versions.values()].filter(([first]) => first?.name === name).length;
   const isRefused = statuses.every((status) => status === 404 || status === 422);
@@ -323,7 +320,7 @@ export const judgeUpload = (name: string, statuses: readonly number[], isRepeata
   hold("an Idempotency-Key creates one attachment", !isRepeatable || count <= 1, name);
 };
 
-/** A list that was requested after these were confirmed. */
+/** Judges a list that was requested after these items were stored. */
 export const judgeList = (parent: string, before: readonly Item[], listed: ReadonlySet<string>): void => {
   for (const id of before.map(idOf))
     hold("a list has what was confirmed", listed.has(id) || ledger.deletedAt.has(id), `${id} of ${parent}`);

@@ -33,7 +33,7 @@ const options = {
   reads: { type: "boolean", default: false },
   jobs: { type: "string", default: String(availableParallelism()) },
   mistake: { type: "string" },
-  /** Of a child process: which of how many. */
+  /** A child process's number and the total, such as 0/4. */
   part: { type: "string" },
   help: { type: "boolean", default: false },
 } as const;
@@ -53,7 +53,7 @@ const read = () => {
   const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(seeds ?? "") ?? [];
   if (seeds !== undefined && from === undefined)
     throw new Error(`--seeds must be a number, or two with a hyphen between them, not ${seeds}.`);
-  // Fresh seeds are those of no other day.
+  // New seeds depend on the time, and repeat after 11 days.
   const range =
     from === undefined
       ? { from: (Date.now() % 1e9) * 1000, to: Number.POSITIVE_INFINITY }
@@ -74,12 +74,12 @@ process.stdout.on("error", () => process.exit());
 const print = (line: string) => write(`${line}\n`);
 const realSeconds = () => Number(process.hrtime.bigint()) / 1e9;
 
-/** Reads are most lines of a trace, and seldom matter. */
+/** Excludes reads, which are most lines of a trace and seldom matter. */
 const isInteresting = (line: string) => !/: (Get|BatchGet|Query|GetObject|Scan|ListObjectsV2)\b[^,]*( \[|$)/.test(line);
 
 type Summary = { schedules: number; broken: number; events: number };
 
-/** Runs schedules in this process. Prints what breaks a promise, and returns how many did. */
+/** Runs schedules in this process. Prints those that break a promise, and returns the counts. */
 const runHere = async ({
   mix,
   mistake,
@@ -126,7 +126,7 @@ const runHere = async ({
   return summary;
 };
 
-/** Runs a part of the schedules in a child process, passes on what it prints, and returns its summary: the last line. */
+/** Runs a part of the schedules in a child process, passes on its output, and returns the summary in its last line. */
 const runChild = async (index: number, count: number): Promise<Summary> => {
   const args = [
     ...process.execArgv,

@@ -40,20 +40,18 @@ import {
   start,
 } from "./world.ts";
 
-/** One schedule: an order, what people do with it, and what goes wrong. */
+/** One schedule: an order, the activities of people, and faults. */
 
 export type Schedule = {
   readonly mix: string;
   readonly seed: number;
-  /** Ingredients to leave out. */
   readonly without?: ReadonlySet<string>;
-  /** Gets each line of the trace. */
   readonly onLine?: (line: string) => void;
 };
 
 export type Outcome = ReturnType<typeof endWorld>;
 
-// A line that counts as a defect undoes a release.
+// A log line that counts as a defect would roll back a deployment.
 setLogOutput((line) => {
   if (line.Defects !== undefined) breakPromise("no defect", JSON.stringify(line.error ?? line));
 });
@@ -68,7 +66,7 @@ const handlers = new Map(
   ]),
 );
 
-// The first of these loads files, which takes time.
+// The first such calls load files, which takes time.
 await signedPut(
   "simulated",
   { filename: "loa.pdf", content_type: "application/pdf", bytes: 1, sha256: "" },
@@ -80,7 +78,7 @@ type Prepared = { readonly place: Place; readonly items: ReturnType<typeof allIt
 
 const prepared = new Map<number, Prepared>();
 
-/** An order with so many requests, which is created once. */
+/** Returns an order with so many requests, created only once. */
 const prepare = async (requests: number): Promise<Prepared> => {
   const known = prepared.get(requests);
   if (known) return known;
@@ -118,7 +116,7 @@ const prepare = async (requests: number): Promise<Prepared> => {
 const refusedQuestion = (status: number): Reply => ({ status, body: { error: "not found" } });
 const cannotSay = [refusedQuestion(404), ...[405, 501, 403, 400, 401, 410].map(refusedQuestion), ...unusable] as const;
 
-/** Faults last so long: most runs have ended by then. */
+/** The time during which faults happen. Most runs end within it. */
 const faultsMs = 3_600_000;
 
 /** Runs a schedule, and judges it. */
@@ -168,12 +166,12 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   return endWorld();
 };
 
-/** Judges the end, when nothing is left to happen. */
+/** Judges the end, when no events remain. */
 const judge = async (isSwept: boolean): Promise<void> => {
   start(newTask("the end"), 0, () => judgeEnd(confirmedVersions()));
   await runWorld();
   if (!isSwept) return;
-  // TTL removes records, and the sweep what they were of.
+  // TTL removes the records whose files the sweeps have removed.
   start(newTask("the sweep"), 40 * 86_400_000, async () => removeExpired(Date.now() / 1000));
   await runWorld();
   start(newTask("after the sweep"), 0, judgeSwept);

@@ -16,7 +16,7 @@ import {
   type Task,
 } from "./world.ts";
 
-/** What DynamoDB and S3 have in common: calls that travel, act and travel back, what can go wrong on the way, and the SDK's retries. */
+/** The common part of DynamoDB and S3: calls that travel, act and travel back, faults on the way, and the SDK's retries. */
 
 type Service = {
   readonly name: "table" | "files";
@@ -27,17 +27,17 @@ type Service = {
   readonly failed: () => Error;
 };
 
-/** `delayed`: others come first. `late`: it acts after its caller has given it up. */
+/** Other calls overtake a `delayed` one. A `late` one acts after its caller has given it up. */
 const kinds = ["throttled", "failed before", "failed after", "lost before", "lost after", "delayed", "late"] as const;
 
-// As the SDK's HTTP handler names them.
+// The SDK's HTTP handler uses these names.
 const lost = () => Object.assign(new Error("read ECONNRESET"), { name: "TimeoutError", code: "ECONNRESET" });
 const timedOut = () => Object.assign(new Error("The request timed out."), { name: "TimeoutError" });
 
-/** What a call does when it arrives. Its response is what the returned function returns when the response leaves. */
+/** Runs when a call arrives. Returns a function that makes the response when the response leaves. */
 export type Act<T> = (named: string, caller: Task) => () => T;
 
-/** Acts at once, also if that fails: the response says so. */
+/** Acts at once. If that fails, the response throws the error. */
 export const decided = <T>(act: () => T): (() => T) => {
   try {
     const result = act();
@@ -49,7 +49,7 @@ export const decided = <T>(act: () => T): (() => T) => {
   }
 };
 
-/** Before each call of a function: its process may be slow, or be killed. */
+/** Runs before each call of a function, whose process may be slow or be killed. */
 export const beforeCall = async (named: string): Promise<void> => {
   const task = currentTask();
   if (!task.onDeath) return;
@@ -59,7 +59,7 @@ export const beforeCall = async (named: string): Promise<void> => {
   return never();
 };
 
-/** After a call: its process may be frozen for a while before it does anything with the response. */
+/** Runs after a call. The process may be frozen for a while before it uses the response. */
 const afterCall = async (named: string): Promise<void> => {
   if (!currentTask().onDeath || !faultOf("process", named, ["frozen"])) return;
   const ms = between(`${named} frozen`, 100, 400_000);
@@ -74,7 +74,7 @@ const attempt = <T>({ name, timeoutMs, throttled, failed }: Service, named: stri
     const fault = faultOf(name, named, kinds);
     const travel = (way: string) => 1 + 14 * chance(`${named} ${way}`);
     const fail = (error: Error, ms = travel("back")) => after(ms, () => reject(error), task);
-    // It arrives also if its process ends meanwhile.
+    // A call arrives even if its process ends meanwhile.
     const arrives = (ms: number, then: (response: () => T) => void) =>
       after(
         ms,
@@ -115,7 +115,7 @@ const isRetried = (error: unknown) =>
 
 const maxAttempts = 3;
 
-/** A call of a client of the SDK, with its retries and the product's deadlines. Its name is the same in every run of the schedule. */
+/** Makes a call as an SDK client does, with retries and the product's deadlines. Its name is the same in every run of the schedule. */
 export const callService = async <T>(service: Service, command: object, what: string, act: Act<T>): Promise<T> => {
   const where = place();
   const call = numbered(what);

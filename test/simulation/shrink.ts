@@ -4,8 +4,8 @@ import { type Outcome, runSchedule, type Schedule } from "./schedule.ts";
 const promisesOf = ({ broken }: Outcome) => new Set(broken.map((one) => one.split(":")[0]));
 
 /**
- * Leaves out as many ingredients of a failure as possible: first many at once, then each. Returns those that are left, with which
- * the same promise is broken. Takes at most `most` runs.
+ * Leaves out as many ingredients of a failure as possible: first many at once, then each. Returns the remaining ones, which still
+ * break one of the same promises. Takes at most `most` runs.
  */
 export const shrink = async ({ mix, seed }: Schedule, failure: Outcome, most: number) => {
   const promises = promisesOf(failure);

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { byExtent, sampleOf } from "../support/setup/extent.ts";
 import { mistakes } from "./mistakes.ts";
 
-/** Schedules replace the clock of their process, so they run in one of their own. */
+/** Runs schedules in a separate process, because they replace its clock. */
 const simulate = async (...args: readonly string[]): Promise<string> => {
   const command = ["--import", "./infra/node.js", "test/simulation/run.ts", ...args];
   const cwd = join(import.meta.dirname, "../..");

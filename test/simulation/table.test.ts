@@ -99,7 +99,7 @@ const readsOf = ({ forward, limit, after }: Range) => {
   ];
 };
 
-/** What a caller can tell: the response without metadata, or why a transaction was cancelled. */
+/** The parts of a response that are compared, with the items of a batch in order. */
 const told = (response: unknown) => {
   const { Items, Item, LastEvaluatedKey, Responses, Count } = Object(response);
   const sorted = (Responses?.[TableName] ?? []).toSorted((one: { sk: string }, other: { sk: string }) =>

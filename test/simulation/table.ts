@@ -13,14 +13,14 @@ import { type Act, callService, decided } from "./service.ts";
 import { chance, elapsed, faultOf, outside, type Task } from "./world.ts";
 
 /**
- * DynamoDB behind the document client's `send`: the operations and expressions that `shared/table` writes, and no others. Reads of
- * several items are not isolated, an attempt can commit after it was given up, and a transaction can be refused.
+ * DynamoDB behind the document client's `send`, with only the operations and expressions that `shared/table` uses. Reads of several
+ * items are not isolated, an attempt can commit after it was given up, and a transaction can be refused.
  */
 
 type Stored = { readonly item: Item | undefined; readonly before: Item | undefined; readonly writtenAt: number };
 type Partition = Map<string, Stored>;
 
-/** What a transaction has changed. */
+/** A change that a transaction has made. */
 export type Change = { readonly key: Key; readonly before: Item | undefined; readonly after: Item | undefined };
 
 let partitions = new Map<string, Partition>();
@@ -71,7 +71,7 @@ export const removeExpired = (seconds: number): void => {
     if (typeof item.expires_at === "number" && item.expires_at <= seconds) write(keyOf(item), undefined);
 };
 
-/** A copy as the wire makes it: without what is undefined, and nobody else's. */
+/** Copies a value as sending it would: without undefined properties, and shared with nobody. */
 const copy = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(copy);
   if (typeof value !== "object" || value === null) return value;
@@ -87,7 +87,7 @@ type Expressions = {
   readonly ExpressionAttributeValues?: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** Evaluates the parts of a condition, which `AND` joins. One part may be two, joined by `OR` in parentheses. */
+/** Evaluates a condition of parts joined by `AND`. A part in parentheses may itself have parts joined by `OR`. */
 const holds = (expression: string, item: Item | undefined, of: Expressions): boolean =>
   expression.split(/ AND (?![^(]*\) OR)/).every((part) =>
     part
@@ -142,7 +142,7 @@ const changeOf = ({ Put, Update, Delete }: TransactItem) => {
   return { key, before, isAllowed, after };
 };
 
-/** All or nothing, at this moment. The same token again changes nothing. */
+/** Writes everything or nothing, at this moment. A repeated token changes nothing. */
 const transact = ({ TransactItems = [], ClientRequestToken = "" }: TransactWriteCommand["input"], task: Task) => {
   if (committed.has(ClientRequestToken)) return {};
   const changes = TransactItems.map(changeOf);
@@ -166,7 +166,7 @@ const cancelled = (CancellationReasons: TransactionCanceledException["Cancellati
     CancellationReasons: CancellationReasons ?? [],
   });
 
-/** An item as a read finds it: one that is not consistent may find what was there a moment ago. */
+/** An item as a read finds it. For a second after a write, a read that is not consistent may find the previous item. */
 const read = (key: Key, isConsistent: boolean | undefined, named: string): Item | undefined => {
   const found = storedAt(key);
   const isStale =
@@ -234,7 +234,7 @@ const batchGet = ({ RequestItems = {} }: BatchGetCommand["input"], named: string
   };
 };
 
-/** The operations, by their commands. Each decides when it arrives, and returns its response. */
+/** Returns the operation of a command. */
 const actOf = (command: object): Act<object> => {
   if (command instanceof GetCommand)
     return (named) => {
@@ -269,7 +269,7 @@ const transactOrRefuse = ({ input }: TransactWriteCommand, named: string, task: 
 
 const kindOf = (key: Readonly<Record<string, unknown>> | undefined) => String(key?.sk).split("#")[0] ?? "";
 
-/** What a call is about, without ids: they depend on the time. */
+/** Describes a call, without ids, because they depend on the time. */
 const describeCommand = (command: object): string => {
   const name = command.constructor.name.replace("Command", "");
   if (command instanceof GetCommand) return `${name} ${kindOf(command.input.Key)}`;
@@ -294,7 +294,7 @@ const service = {
   failed: () => new InternalServerError(errorOf("Internal server error")),
 } as const;
 
-/** The operations without faults and time, for comparing them with a real table. */
+/** Runs an operation without faults and delays, to compare it with a real table. */
 export const sendDirectly = (command: object): object => actOf(command)("", outside)();
 
 export const sendToTable = (command: object): Promise<object> =>

@@ -4,7 +4,7 @@ import { errorNamed, invoke } from "./functions.ts";
 import { ledger } from "./ledger.ts";
 import { after, as, chance, currentTask, elapsed, newTask, numbered, pass, say, type Task } from "./world.ts";
 
-/** Step Functions: an interpreter of the workflow's own Amazon States Language, as far as the workflow uses it. */
+/** Step Functions: an interpreter of the parts of the Amazon States Language that the workflow uses. */
 
 type Json = Readonly<Record<string, unknown>>;
 type Retrier = {
@@ -74,12 +74,12 @@ export const asOf = (execution: Execution, time: number): Partial<Execution> | u
 
 export const executionOf = (name: string): Execution | undefined => executions.get(name);
 
-/** Starts an execution. Undefined if its name is used, unless by a running one with the same input. */
+/** Starts an execution, or returns a running one of this name and input. Returns undefined if another has used the name. */
 export const startExecution = (name: string, input: string): Execution | undefined => {
   const existing = executions.get(name);
   if (existing) return existing.status === "RUNNING" && existing.input === input ? existing : undefined;
   const { promise: ended, resolve } = Promise.withResolvers<void>();
-  // Its name would tell the time; which of the executions it is does not.
+  // The execution's name depends on the time; its number does not.
   const task = newTask(`run ${executions.size + 1}`);
   const execution: Execution = {
     name,

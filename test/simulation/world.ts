@@ -3,28 +3,27 @@ import { AsyncLocalStorage } from "node:async_hooks";
 /**
  * The world of a schedule: virtual time, tasks, randomness and faults, all from a seed.
  *
- * What happens depends on names, not on a stream of random numbers: whether a call fails, how long it travels and what a task picks
- * are hashes of the seed, the task and the number of the call. So a fault that is left out moves no other, and shrinking is simple.
+ * Events depend on names, not on a stream of random numbers: whether a call fails, how long it travels and what a task picks are
+ * hashes of the seed, the task and the number of the call. So leaving out a fault does not move others, and shrinking is simple.
  */
 
-/** Something that runs by itself: a function's invocation, an execution, a customer. One that has died runs no further. */
+/** A unit that runs by itself, such as a function's invocation, an execution or a customer. A dead one stops. */
 export type Task = {
   readonly name: string;
   /** How much its clock is ahead of the true time. */
   readonly skewMs: number;
-  /** How long it takes at most before each of its calls. */
+  /** The longest delay before each of its calls. */
   readonly slowMs: number;
   isAlive: boolean;
-  /** Nothing happens in it before, in milliseconds: then, everything that has waited, in its order. */
+  /** The time, in milliseconds, until which its events wait. They then happen in their order. */
   frozenUntil: number;
-  /** How long it was frozen, in all. */
+  /** The total time for which it was frozen. */
   frozenMs: number;
   readonly counts: Map<string, number>;
-  /** Called if it dies. */
   onDeath?: (error: Error) => void;
 };
 
-/** The probability of each kind of fault. One that is absent does not happen. */
+/** The probability of each kind of fault. Absent kinds do not happen. */
 export type Rates = Readonly<Record<string, number>>;
 
 type Event = {
@@ -38,7 +37,7 @@ type Event = {
 type State = {
   readonly seed: string;
   readonly rates: Rates;
-  /** Ingredients to leave out: faults, and what people do. */
+  /** Ingredients to leave out: faults, and activities of people. */
   readonly without: ReadonlySet<string>;
   /** Called for each line of a trace, if one is wanted. */
   readonly onLine: ((line: string) => void) | undefined;
@@ -80,7 +79,7 @@ export const newTask = (name: string, skewMs = 0, slowMs = 0): Task => ({
   counts: new Map(),
 });
 
-/** What happens outside of every process, such as a call that is on its way. */
+/** The task of events outside every process, such as the arrival of a call. */
 export const outside = newTask("world");
 
 export const currentTask = (): Task => running.getStore() ?? outside;
@@ -99,10 +98,10 @@ export const chance = (words: string): number => {
 export const pick = <T>(words: string, options: readonly [T, ...T[]]): T =>
   options[Math.floor(chance(words) * options.length)] ?? options[0];
 
-/** A number between two others, of which all orders of magnitude are equally probable. */
+/** A number between two others. All orders of magnitude are equally probable. */
 export const between = (words: string, from: number, to: number): number => from * (to / from) ** chance(words);
 
-/** The name of what the current task does, with the number of its repetition: the same in every run of the schedule. */
+/** Names an action of the current task, with the number of its repetition. The name is the same in every run of the schedule. */
 export const numbered = (what: string): string => {
   const { name, counts } = currentTask();
   const count = (counts.get(what) ?? 0) + 1;
@@ -110,14 +109,14 @@ export const numbered = (what: string): string => {
   return `${name}: ${what}${count > 1 ? ` (${count})` : ""}`;
 };
 
-/** Whether an ingredient takes part: it happens, unless it is left out. */
+/** Records that an ingredient takes part, unless it is left out. */
 export const takesPart = (ingredient: string): boolean => {
   if (state.without.has(ingredient)) return false;
   state.happened.add(ingredient);
   return true;
 };
 
-/** What goes wrong with a call, if anything does. Faults end at a certain time. */
+/** The fault of a call, if it has one. Faults end at a certain time. */
 export const faultOf = <K extends string>(service: string, named: string, kinds: readonly K[]): K | undefined => {
   if (state.time >= state.faultsEnd) return undefined;
   for (const kind of kinds) {
@@ -132,7 +131,7 @@ export const faultOf = <K extends string>(service: string, named: string, kinds:
   return undefined;
 };
 
-/** What the current task's clock shows. */
+/** The time on the current task's clock. */
 export const clock = (): number => Math.floor(state.time + currentTask().skewMs);
 
 /** The milliseconds since the schedule has begun. */
@@ -140,7 +139,7 @@ export const elapsed = (): number => state.time - begin;
 
 export const areFaultsOver = (): boolean => state.time >= state.faultsEnd;
 
-/** From then on, in milliseconds since the beginning, nothing goes wrong any more. */
+/** Ends faults this many milliseconds after the beginning. */
 export const endFaultsAt = (ms: number): void => {
   state.faultsEnd = begin + ms;
 };
@@ -150,7 +149,7 @@ export const breakPromise = (promise: string, detail: string): void => {
   state.broken.add(`${promise}: ${detail}`);
 };
 
-/** For a trace, the lines of the product's code that make a call; without its layers below, which are the same for all. */
+/** For a trace, the line of the product's code that makes a call, above the layers that are the same for all calls. */
 export const place = (): string => {
   if (!state.onLine) return "";
   const frames = new Error("trace").stack?.match(/(?:functions|shared|infra\/admin)\/[\w/-]+\.ts:\d+/g) ?? [];
@@ -158,14 +157,13 @@ export const place = (): string => {
   return own[0] === undefined ? "" : `  [${own[0]}]`;
 };
 
-/** Adds a line to the trace. */
 export const say = (line: () => string): void =>
   state.onLine?.(`${(elapsed() / 1000).toFixed(3).padStart(10)}  ${line()}`);
 
 const isEarlier = (one: Event, other: Event) =>
   one.time < other.time || (one.time === other.time && one.order < other.order);
 
-/** Adds an event to the queue, whose last one is the next to happen. */
+/** Adds an event to the queue, whose last event happens next. */
 const push = (event: Event): void => {
   const { queue } = state;
   let [from, to] = [0, queue.length];
@@ -180,7 +178,7 @@ const push = (event: Event): void => {
 
 let orders = 0;
 
-/** Does something after some time, unless the task that it is for has died. */
+/** Acts after some time, unless the task has died by then. */
 export const after = (ms: number, act: () => void, task = currentTask()): Event => {
   orders += 1;
   const event = { time: state.time + Math.max(0, ms), order: orders, task, act, isCancelled: false };
@@ -191,13 +189,12 @@ export const after = (ms: number, act: () => void, task = currentTask()): Event 
 /** Resolves after some time, and never if the current task dies. */
 export const pass = (ms: number): Promise<void> => new Promise((resolve) => void after(ms, resolve));
 
-/** A promise that never settles: what a process that has died waits for. */
+/** A promise that never settles, for which a dead process waits. */
 export const never = <T>(): Promise<T> => new Promise(() => {});
 
-/** Runs work as a task. */
 export const as = <T>(task: Task, work: () => T): T => running.run(task, work);
 
-/** Starts a task after some time. Nobody waits for it: an error is a defect. */
+/** Starts a task after some time. Nobody waits for the task, so an error is a defect. */
 export const start = (task: Task, ms: number, work: () => Promise<unknown>): void => {
   const failed = (error: unknown) => breakPromise("no defect", `${task.name} failed: ${describe(error)}`);
   after(ms, () => void as(task, work).catch(failed), task);
@@ -206,7 +203,7 @@ export const start = (task: Task, ms: number, work: () => Promise<unknown>): voi
 export const describe = (error: unknown): string =>
   error instanceof Error ? `${error.name}: ${error.message}\n${error.stack}` : String(error);
 
-/** Freezes the current task for so long. */
+/** Freezes the current task for this time. */
 export const freeze = (ms: number): void => {
   const task = currentTask();
   task.frozenUntil = state.time + ms;
@@ -226,7 +223,7 @@ const everythingRan = () => new Promise<void>((resolve) => setImmediateReally(re
 
 const mostEvents = 30_000;
 
-/** Lets time pass until nothing is left to happen. */
+/** Lets time pass until no events remain. */
 export const runWorld = async (): Promise<void> => {
   await everythingRan();
   for (let event = state.queue.pop(); event; event = state.queue.pop()) {
@@ -244,13 +241,11 @@ export const runWorld = async (): Promise<void> => {
   }
 };
 
-/** Begins a schedule. */
 export const beginWorld = (options: Partial<Pick<State, "rates" | "without" | "onLine">> & { seed: string }): void => {
   state = newState(options.seed, options.rates ?? {}, options.without ?? new Set(), options.onLine);
   orders = 0;
 };
 
-/** What a schedule was like. */
 export const endWorld = () => {
   const { broken, happened, events } = state;
   return { broken: [...broken], happened: [...happened], events, seconds: elapsed() / 1000 };

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 
 const root = join(import.meta.dirname, "../..");
 
-/** Installs a folder's own packages. The first command that needs them does it, and not `npm ci` at the root. */
+/** Installs a folder's own packages. The first command that needs them calls it; `npm ci` at the root does not. */
 export const install = (folder: string) => {
   const lockFile = join(folder, "package-lock.json");
   /** A copy of the lock file, written once all of it is installed. */
@@ -24,5 +24,5 @@ export const install = (folder: string) => {
   copyFileSync(lockFile, installed);
 };
 
-/** Vitest calls it before the tests of this folder. */
+/** Vitest calls this function before the tests of this folder. */
 export const setup = () => install(import.meta.dirname);

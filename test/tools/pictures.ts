@@ -6,7 +6,7 @@ import { form, pdf } from "../support/fixtures/attachments.ts";
 import { type LocalService, localServices } from "../support/processes/local-service.ts";
 import { setup } from "./install.ts";
 
-/** `npm run pictures`: takes the pictures of the README from a current service. */
+/** `npm run pictures` takes the README's pictures from a running service. */
 
 const help = `Usage: npm run pictures
 
@@ -25,7 +25,7 @@ const pictureReference = async (browser: Browser, { url }: LocalService) => {
     const operation = "POST/api/v1/requests/{request_id}/attachments";
     await page.goto(`${url}/docs/#tag/request-attachments/${operation}`);
     await page.locator(`section[id$="${operation}"]`).getByRole("button", { name: "Test Request" }).waitFor();
-    // Scalar scrolls to the operation once what is above it has its height.
+    // Scalar scrolls to the operation once the elements above it have their height.
     await page.waitForTimeout(2_000);
     await page.screenshot({ path: join(folder, `reference-${colorScheme}.png`) });
     await page.close();
@@ -37,7 +37,7 @@ const style =
   "margin:0;padding:20px 24px;background:#16242a;color:#e3ecee;font:14px/1.45 monospace;display:inline-block";
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 
-/** Lets the carrier refuse a letter, and shows the order as the operators' CLI prints it. */
+/** Lets the carrier refuse a letter, and takes a picture of the order as the operators' CLI prints it. */
 const pictureRefusal = async (browser: Browser, { call, attachments, environment, demo, admin }: LocalService) => {
   await call("POST", attachments, form({ "data[name]": "Letter of authorization", "data[file_hint]": "LOA" }, pdf()));
   const body = { code: "E42", reason: "The signature on page 2 is missing." };

@@ -22,14 +22,14 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
     page.setDefaultTimeout(60_000);
     const t = await tenants();
     const ids = { account_id: t.account("east"), order_id: t.order("acme"), request_id: t.request("acme") };
-    // As npm start returns it for its demo customer.
+    // npm start returns such a document for its demo customer.
     const body = pageDocument(url, { key: t.key("acme"), ids });
     await page.route(`${url}/docs/openapi.json`, (route) => route.fulfill({ contentType: "application/json", body }));
     page.on("request", (request) => {
       if (!request.url().startsWith(`${url}/`)) problems.push(`elsewhere: ${request.url()}`);
     });
     page.on("console", (message) => {
-      // Chromium reports what the policy blocks here, and each 4xx.
+      // Chromium reports requests that the policy blocks here, and each 4xx.
       if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) problems.push(message.text());
     });
     page.on("pageerror", (error) => problems.push(error.message));
@@ -39,7 +39,6 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
     await browser?.close();
   });
 
-  /** Opens the form of an operation. */
   const open = async (tag: string, operation: string) => {
     await page.goto("about:blank");
     await page.goto(`${url}/docs/#tag/${tag}/${operation}`);
@@ -89,7 +88,7 @@ describe.skipIf(!chromiumPath)("the API reference in Chromium", () => {
       await page.goto("about:blank");
       await page.goto(`${url}/docs/`);
       await page.getByRole("heading", { name: "Patchbay", exact: true }).waitFor();
-      // Of a contact and a licence, Scalar would show icons without a word.
+      // For a contact or a licence, Scalar would show icons without text.
       expect(await page.locator(".icons-only").count()).toBe(0);
       expect(problems).toEqual([]);
     },

@@ -6,11 +6,11 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { extent } from "../support/setup/extent.ts";
 
-/** Every regular expression takes time in proportion to its input: recheck finds those that can backtrack for longer. */
+/** Every regular expression takes time in proportion to its input. recheck finds those that can backtrack for longer. */
 
 const root = join(import.meta.dirname, "../..");
 
-/** The regular expressions in a source. One that is built at run time is `new RegExp`. */
+/** The regular expressions in a source. `new RegExp` stands for those built at run time. */
 const expressionsIn = (source: string): string[] => {
   const found: string[] = [];
   const visit = (node: ts.Node) => {

@@ -5,9 +5,9 @@ import { parseArgs } from "node:util";
 import { fail } from "../../infra/local/command.ts";
 import { install } from "./install.ts";
 
-/** `npm run tools` installs what single checks use. The other commands install it, then run scripts of this folder's package.json. */
+/** `npm run tools` installs the packages of checks. Other commands install them, then run scripts of this folder's package.json. */
 
-/** The scripts of a list run at the same time, after those of the list before. */
+/** The scripts of a list run concurrently, after those of the previous list. */
 type Command = { readonly does: string; readonly scripts: readonly (readonly string[])[] };
 
 const commands: Readonly<Record<string, Command>> = {
@@ -24,7 +24,7 @@ const commands: Readonly<Record<string, Command>> = {
   "openapi:types": { does: "Writes the types of openapi.json to openapi.d.ts.", scripts: [["openapi:types"]] },
 };
 
-/** Prints what a script has printed once it ends. */
+/** Prints the output of a script once the script ends. */
 const runScript = async (script: string) => {
   const child = spawn(`npm run -s ${script}`, {
     cwd: import.meta.dirname,

@@ -6,7 +6,7 @@ import { listen } from "../../infra/local/listen.ts";
 import { type LocalService, localServices } from "../support/processes/local-service.ts";
 import { chromiumPath, launchChromium } from "./chromium.ts";
 
-/** The example for a web page, in a browser, with the server of another origin that has the API key. */
+/** The example for a web page, in a browser, with a server on another origin that has the API key. */
 
 const code = readFileSync(new URL("../../docs/examples/upload-page.js", import.meta.url), "utf8").replace(
   "export ",

@@ -18,7 +18,7 @@ import { type Meaning, meanings } from "../../shared/checkout/carrier-responses.
 import { env, variables } from "../../shared/env.ts";
 import { limits } from "../../shared/limits.ts";
 
-/** `npm run tables`: writes the tables of the documents that the code knows, between their markers. */
+/** `npm run tables` writes the tables that derive from the code into the documents, between their markers. */
 
 const help = `Usage: npm run tables -- [options]
 
@@ -43,7 +43,7 @@ const settings = (): Rows => {
   });
 };
 
-/** What a function reads if nothing is set. */
+/** The value that a function reads from an empty environment. */
 const defaultOf = (read: (region: string) => unknown) => {
   const before = process.env;
   process.env = {};
@@ -58,7 +58,7 @@ const environment = (): Rows =>
     return [`\`${name}\``, read ? defaultOf(read) : "", text];
   });
 
-/** Those of production, with every option that has one of its own. The functions' code is empty. */
+/** The alarms of production, with every option that adds one. The functions' code is empty. */
 const alarms = (written: Rows): Rows => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-tables-"));
   for (const name of functionNames) mkdirSync(join(folder, entryPointOf(name).file), { recursive: true });
@@ -140,7 +140,7 @@ const responses = (): Rows =>
     settled[settles],
   ]);
 
-/** A line for each command or group of commands, with what cannot be left out. */
+/** A line for each command or group of commands, with its required parameters. */
 const commands = (): Rows =>
   createProgram(() => {}).commands.map((command) => {
     const usages = leavesOf(command).map((one) => usageOf(one).replace("Usage: admin ", ""));

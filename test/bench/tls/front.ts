@@ -4,10 +4,10 @@ import { createServer } from "node:https";
 import { join } from "node:path";
 import { listen } from "../../../infra/local/listen.ts";
 
-/** Created for 127.0.0.1 by `openssl req -x509`. Its key is public and protects nothing. */
+/** A certificate for 127.0.0.1, created with `openssl req -x509`. Its key is public and protects nothing. */
 export const certificate = join(import.meta.dirname, "cert.pem");
 
-/** Starts a TLS proxy for an embedded server. Calls to AWS always use TLS, for which Node loads other modules. */
+/** Starts a TLS proxy for an embedded server. Calls to AWS always use TLS, for which Node loads more modules. */
 export const startTls = async (target: string) => {
   const files = { cert: readFileSync(certificate), key: readFileSync(join(import.meta.dirname, "key.pem")) };
   const server = createServer(files, (incoming, outgoing) => {

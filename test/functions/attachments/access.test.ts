@@ -4,7 +4,7 @@ import { upload } from "../../support/fixtures/attachments.ts";
 import { allPermissions, sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, deniedBody, errorBody } from "../../support/requests/client.ts";
 
-/** What each operation needs. every-route.test.ts has the keys and the order of the checks. */
+/** The feature and permissions that each operation needs. every-route.test.ts tests keys and the order of the checks. */
 
 const t = await tenants();
 

@@ -37,7 +37,7 @@ it("the filename* of an upload is read only from the header of the file's own pa
 
 describe("a hostile form", () => {
   const { parts } = createAttachmentRoutes.request.reads;
-  /** Of many reads, because some systems count processor time in steps of 10 ms. */
+  /** Measures 20 reads, because some systems count processor time in steps of 10 ms. */
   const timeOf = async ({ body, headers }: ReturnType<typeof rawForm>) => {
     const event = eventOf(createAttachmentRoutes.request, { headers, body });
     const before = process.threadCpuUsage();

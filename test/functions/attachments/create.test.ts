@@ -4,7 +4,7 @@ import { attachmentOf, form, pageOf, pdf, upload } from "../../support/fixtures/
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
 
-/** How forms are read is in http.cases.test.ts. */
+/** http.cases.test.ts tests how forms are read. */
 
 const t = await tenants();
 

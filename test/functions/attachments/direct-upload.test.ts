@@ -180,7 +180,7 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
   it("does not exist after an hour, even if DynamoDB has not removed its record, which it keeps for 35 days", async () => {
     const { id, expires_at } = await sentUpload(path, key);
     const stored = await get(keys.upload(parent(), id));
-    // Longer than any retry of its completion.
+    // The record outlasts any retry of the completion.
     const kept = Number(stored?.expires_at) * 1000 - Date.parse(expires_at);
     expect(kept / 86_400_000).toBeCloseTo(35, 3);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.parse(expires_at) });
@@ -275,7 +275,7 @@ describe("the URL of a direct upload", () => {
     expect(Date.parse(expires_at) - Date.parse(`${signedAt}Z`)).toBeLessThan(validityMs + 1000);
   });
 
-  /** Sends a request to storage: the status of the response, and the error code in its body. */
+  /** Sends a request to storage; returns the status of the response, and the error code in its body. */
   const storageResponse = async (url: string, init: RequestInit) => {
     const response = await fetch(url, init);
     return `${response.status} ${/<Code>(\w+)<\/Code>/.exec(await response.text())?.[1] ?? ""}`;

@@ -34,7 +34,7 @@ it("a checkout whose failure path also fails locks its order until the end of it
   for (const run of ["twice-1", "twice-2"]) {
     const failed = { status: "FAILED", cause: expect.stringContaining("too") };
     expect(await failWithFailurePath(order.id, run)).toMatchObject(failed);
-    // For the second, this is a late report of an earlier execution.
+    // During the second run, the first one's end is reported late.
     if (run === "twice-2") await reportEnd("twice-1", order.id);
     expect(await stateOf(order.id)).toMatchObject({ run: "RUNNING" });
     await reportEnd(run, order.id);

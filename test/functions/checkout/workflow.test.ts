@@ -18,7 +18,7 @@ const Retrier = z.object({
 });
 const placeholder = z.object({ FunctionName: z.string() });
 
-/** How long a retrier waits in all. Full jitter waits for half of each interval, on average. */
+/** The average total wait of a retrier. Full jitter waits for half of each interval, on average. */
 const averageWait = ({
   IntervalSeconds,
   BackoffRate,

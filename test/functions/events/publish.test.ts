@@ -20,7 +20,7 @@ let calls: z.infer<typeof Call>["Entries"][];
 let refused: string[];
 let logs: ReturnType<typeof captureLogs>;
 let bus: Awaited<ReturnType<typeof listen>>;
-/** The messages in the queue of dead letters, which can be away. */
+/** The messages in the dead-letter queue, which responds with `queueStatus`. */
 let letters: unknown[];
 let queueStatus: number;
 beforeEach(async () => {
@@ -70,7 +70,7 @@ const event = (index: number): Event => ({
 
 const evidence = { answer: { ...answer, text: "secret" }, name: "secret", filename: "secret", reason: "secret" };
 
-/** A batch of the stream. An item has its keys, its expiry, and words that only operators may read, too. */
+/** A batch of the stream. An item also has its keys, its expiry, and texts that only operators may read. */
 const batch = (count: number) => ({
   Records: Array.from({ length: count }, (_, index) => ({
     eventName: "INSERT",
@@ -81,7 +81,7 @@ const batch = (count: number) => ({
   })),
 });
 
-// One test for the bus, because a process has one client, which keeps its endpoint.
+// A single test for the bus, because a process has one client, which keeps its endpoint.
 it("puts events on the bus in tens, and reports those that the bus refuses, without sending later ones", async () => {
   expect(await handler(batch(21))).toEqual({ batchItemFailures: [] });
   expect(calls.map((entries) => entries.length)).toEqual([10, 10, 1]);

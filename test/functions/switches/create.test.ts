@@ -108,11 +108,11 @@ describe("POST /switches", () => {
     expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
   });
 
-  /** The method, the identity, the secret, and the properties that are refused. */
   const noText = ["\0", "\n", "\r", "a\r\nb"];
   const control = ["\u0001", "\t", "\u001f", "\u007f", "\u0080", "\u009f"];
   const invisible = ["   ", "日本", " t", "t ", "é", "\u00a0", "\u200b"];
   const all = [...noText, ...control, ...invisible];
+  // The method, the identity, the secret, and the refused properties.
   it.each<[string, string, string, string[]]>([
     ...noText.map((text): [string, string, string, string[]] => ["NONE", text, text, ["secret", "identity"]]),
     ...[...control, ...invisible, "a:b"].map((text): [string, string, string, string[]] => ["NONE", text, text, []]),
@@ -235,7 +235,7 @@ describe("POST /accounts/{account_id}/switches", () => {
 
 describe("an Idempotency-Key", () => {
   it("creates one switch for 20 concurrent requests, which all return the same response", async () => {
-    // If-None-Match is for a GET only.
+    // If-None-Match applies only to GET.
     const headers = { "idempotency-key": "k1", "if-none-match": "*" };
     const data = { name: "Once", sms_secret: "s" };
     const responses = await atOnce(20, () => post(t.key("acme"), data, switchesPath, headers));

@@ -13,7 +13,7 @@ describe("GET /switches", () => {
     const [key = ""] = keys;
     const created: { level: number; id: string }[] = [];
     for (const level of [0, 1, 2, 3, 4, 5, 6, 7, 7, 6, 5, 4, 3, 2, 1, 0]) {
-      // Also with the keys of accounts between the root and the account.
+      // The key may belong to an account between the root and the switch's account.
       const creator = keys[Math.floor(level / 2)] ?? "";
       const { id } = await newSwitch(creator, { name: `s${created.length}` }, under(accounts[level] ?? ""));
       created.push({ level, id });

@@ -7,7 +7,7 @@ import { tenants } from "../../support/fixtures/tenants.ts";
 import { invoke } from "../../support/requests/event.ts";
 import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
 
-/** Lambda refuses a response object that is larger than this as JSON, where the body is escaped once more. The caller gets 502. */
+/** The most bytes of a response object as JSON, where the body is escaped once more. For a larger one, the caller gets 502. */
 const maxResponseBytes = 6_291_556;
 
 const page = async (key: string, query: Record<string, string>) => {
@@ -16,7 +16,6 @@ const page = async (key: string, query: Record<string, string>) => {
   return { bytes: Buffer.byteLength(JSON.stringify(result)), ...pageOf({ body: JSON.parse(result.body) }) };
 };
 
-/** Reads all pages in one direction. */
 const walk = async (key: string, direction: "forward" | "backward") => {
   const pages: Awaited<ReturnType<typeof page>>[] = [];
   let cursor: string | null | undefined;

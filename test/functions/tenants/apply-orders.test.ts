@@ -27,7 +27,7 @@ describe("the function for ordering systems", () => {
       const output = { orders: { o: { id: order, status } }, requests: { r: { id: request, status } } };
       expect(await apply(file)).toMatchObject(output);
     }
-    // To an order that exists.
+    // Adds a request to an existing order.
     const second = await apply({ requests: { s: { order, type: "OTHER" } } });
     expect(second).toMatchObject({ requests: { s: { status: "created" } } });
     expect(await apply({ accounts: { a: { name: "A" } } }, applyAll)).toMatchObject({

@@ -114,7 +114,7 @@ describe("the function that applies files, invoked with the SDK", () => {
   });
 
   it("divides what is larger than one transaction may be, with what it replaces", async () => {
-    // More than a file may have now.
+    // These are more permissions than a file may have now.
     const permissions = Array.from({ length: 1_000 }, (_, n) => `${n}:`.padEnd(255, "x"));
     const ids = Array.from({ length: 18 }, () => newId());
     const account = newId();

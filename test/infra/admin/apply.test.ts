@@ -255,7 +255,7 @@ describe("admin apply with ids in the file", () => {
     const account = newId();
     const orders = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`o${n}`, { id: newId(), account }]));
     const input = JSON.stringify({ accounts: { acme: { id: account, name: "Acme" } }, orders });
-    // The second transaction fails: the entry of its last order in the account's list exists.
+    // The second transaction fails, because the entry of its last order in the account's list exists.
     const taken = keys.accountOrder(account, orders.o59?.id ?? "");
     await transact({ taken: { put: { ...taken, id: "x" } } });
     const { code, stdout, stderr } = await admin(["apply", "-", ...options], { input });

@@ -33,7 +33,7 @@ const interrupted = async (args: readonly string[], after: RegExp) => {
 const misbehave = (fault: object) =>
   fetch(`${inject("environment").CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
 
-/** The carrier refuses the order's own attachments, once or several times. */
+/** Makes the carrier refuse attachments of this order `times` times. */
 const refuse = (order: string, times = 1) =>
   misbehave({ method: "PUT", path: order, action: "status", status: 422, times });
 
@@ -133,7 +133,7 @@ describe("orders whose last run has failed", () => {
     const { executions = [] } = await new SFNClient().send(listing);
     const own = executions.filter(({ name }) => ids.some((id) => name?.includes(id)));
     const [starts, ends] = [own.map(({ startDate }) => Number(startDate)), own.map(({ stopDate }) => Number(stopDate))];
-    // The eleventh has waited for the end of one of the first ten.
+    // The eleventh starts after one of the first ten has ended.
     expect(starts.sort((a, b) => a - b)[10]).toBeGreaterThanOrEqual(Math.min(...ends));
   });
 
@@ -143,7 +143,7 @@ describe("orders whose last run has failed", () => {
     await order.attach("order");
     await refuse(order.id);
     const { run: crashed } = JSON.parse((await admin(["order", "checkout", order.id, "--wait", "--json"])).stdout);
-    // As if the execution had ended without recording it.
+    // Simulates an execution that ended without recording its end.
     const unrecorded = { status: "RUNNING", ended_at: null, reason: null } as const;
     expect(await updateRun({ order_id: order.id, run: crashed }, unrecorded, { status: "FAILED" })).toBe(true);
     expect(await adminJson(["order", "list", "--failed", "--account", account])).toEqual([
@@ -208,7 +208,7 @@ describe("order checkout --wait", () => {
     const away = { method: "PUT", path: attachment, action: "status", status: 503, headers: { "Retry-After": "8" } };
     await misbehave(away);
     await adminJson(["order", "checkout", order.id]);
-    // The run stores it before the receipt does.
+    // The receipt gets its next attempt after the run.
     const waits = async () => (await orderReport(order.id))?.requests[0]?.attachments[0]?.receipt?.next_try_at;
     await vi.waitFor(async () => expect(await waits()).toEqual(expect.any(String)), { timeout: 20_000 });
     const { stdout } = await admin(["order", "show", order.id]);

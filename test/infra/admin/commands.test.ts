@@ -47,7 +47,7 @@ describe("the operators' CLI", () => {
     vi.stubEnv("npm_config_dry_run", "true");
     expect(await admin(["sweep"])).toEqual(failure(1, "npm took --dry-run as an option of its own"));
     vi.stubEnv("npm_config_dry_run", undefined);
-    // npm does not tell which it has taken of those that nobody knows.
+    // npm does not report which unknown options it has taken.
     vi.stubEnv("npm_config_nam", "true");
     expect(await admin(["account", "create"])).toEqual(
       failure(2, /because npm takes the others: npm run admin -- account create …\n$/),
@@ -100,7 +100,7 @@ describe("the operators' CLI", () => {
     expect((await adminJson(["key", "list", "--account", account])).length).toBe(2);
     expect(await adminJson(["key", "show", next.id])).toMatchObject({ expires_at: null, replaced_by: null });
     expect(await adminJson(["key", "show", key.id])).toMatchObject({ replaced_by: next.id });
-    // Also if both were started at once.
+    // The same holds if both rotations start at once.
     const again = JSON.stringify({ keys: { old: { id: key.id, replaced_by: key.id } } });
     expect(await admin(["apply", "-"], { input: again })).toEqual(
       failure(1, "/keys/old/replaced_by: can't be changed"),
@@ -212,7 +212,7 @@ describe("the operators' CLI", () => {
     const ids = Object.values<{ id: string }>(orders).map(({ id }) => id);
     expect(stdout.match(/^01\w{24}/gm)).toEqual(ids.toSorted());
     expect(stdout.match(/^id /gm)).toHaveLength(1);
-    // Two pages: their orders and runs, their requests, and the name of the account.
+    // Two pages of orders and runs, their requests, and the name of the account.
     expect(reads.length).toBeLessThanOrEqual(8);
   });
 

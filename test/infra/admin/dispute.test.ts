@@ -8,7 +8,7 @@ import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
 
-/** A call as the carrier has logged it. `sent` is what was in the form of a PUT, and for a DELETE, in that of the last PUT. */
+/** A call in the carrier's log. `sent` describes the form of the PUT, or for a DELETE, that of the last PUT. */
 type Logged = {
   readonly method: string;
   readonly request: string;
@@ -26,7 +26,7 @@ const partsOf = (form: string) => {
   return { name, filename, bytes: content.length, sha256 };
 };
 
-/** A carrier that keeps a log of its own. It refuses each of these calls once, such as `PUT 01J…`, with a status and a text. */
+/** Starts a carrier that keeps its own log. It refuses each of these calls (such as `PUT 01J…`) once, with a status and a text. */
 const loggingCarrier = async (refusals: Map<string, [status: number, text: string]>) => {
   const log: Logged[] = [];
   const server = createServer(async (incoming, outgoing) => {
@@ -50,7 +50,7 @@ const loggingCarrier = async (refusals: Map<string, [status: number, text: strin
   return log;
 };
 
-/** What the event of a call must have, and what its line in the history must say. */
+/** The expected event of a call, and its expected line in the history. */
 const evidenceOf = ({ method, sent, status, text }: Logged, type: string) => {
   const { name, filename, bytes, sha256 } = sent;
   const action = method === "PUT" ? "forwarded" : "withdrawn";
@@ -146,7 +146,7 @@ it("a dispute: refused, renamed, sent, deleted, kept, withdrawn: the history say
       reason: failed[index - 1] ?? null,
     })),
   );
-  // What the carrier has is shown with the order and with each request, though all of it is changed or deleted here.
+  // The order and each request show what the carrier has, although all of it was changed or deleted since.
   const shown = (await admin(["order", "show", order.id])).stdout;
   for (const reason of failed) expect(shown.split("Attachments of the order")[0]).toContain(reason);
   expect(shown.split("Last events")[1]).toContain("  order_attachment.deleted  ");

@@ -55,7 +55,7 @@ const entry = join(import.meta.dirname, "../../../infra/admin/admin.ts");
 
 const widest = (output: string) => Math.max(...output.split("\n").map((line) => stringWidth(line)));
 
-/** What a command prints on a terminal of 70 columns. Undefined on other systems, whose `script` is another one. */
+/** Returns the output of a command on a terminal of 70 columns, or undefined on systems with another `script` than Linux. */
 const onTerminal = async (command: string, env: NodeJS.ProcessEnv) => {
   const script = `stty cols 70; '${process.execPath}' '${entry}' ${command}`;
   const options = { env: { ...process.env, TERM: "xterm-256color", ...env } };
@@ -140,7 +140,7 @@ describe("a command that takes more than three seconds", () => {
     [["check"], /^Checking … [\d,]+ items and [\d,]+ files read, \d+ s$/m],
     [["sweep", "--all", "--dry-run"], /^Sweeping … \d+ days and [\d,]+ files, \d+ of them orphans, \d+ s$/m],
   ])("prints its progress: %s", async (args, progress) => {
-    // The first read takes longer than the interval of the clock, which has then been running for three seconds.
+    // The first read outlasts the clock's interval, and the clock counts from three seconds ago.
     let isFirst = true;
     const beSlow: Watch = async ({ operation }, moment) => {
       if (!isFirst || moment !== "before" || !/^(Scan|Query|ListObjectsV2)$/.test(operation)) return;
@@ -161,7 +161,7 @@ describe("the CLI itself", () => {
   });
 
   it("ends quietly if the reader of its output does", async () => {
-    // `true` reads nothing; `sleep` makes it end before the command writes.
+    // `true` reads nothing. Because of `sleep`, it ends before the command writes.
     const command = `{ sleep 0.1; '${process.execPath}' '${entry}' schema; echo "ended with $?" >&2; } | true`;
     expect((await runScript(command, process.env)).errors).toBe("ended with 0\n");
   });

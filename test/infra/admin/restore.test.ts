@@ -18,7 +18,7 @@ import { customer } from "../../support/fixtures/tenants.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { admin } from "../../support/requests/admin.ts";
 
-/** The embedded DynamoDB can neither restore a table nor keep backups: this server adds both, as slow and strict as on AWS. */
+/** The embedded DynamoDB can neither restore a table nor keep backups. This server adds both, with AWS's delays and refusals. */
 
 const { AWS_ENDPOINT_URL_DYNAMODB: embedded = "" } = process.env;
 const to = "2026-11-21T12:00:00.000Z";
@@ -28,13 +28,13 @@ const Input = z.looseObject({ TableName: z.optional(z.string()), TargetTableName
 const restored = new Map<string, object>();
 const withBackups = new Set<string>();
 const calls: string[] = [];
-/** A restored table has no maximum unless the call says so. */
+/** A restored table has a maximum only if the call sets it. */
 const maximum = { MaxReadRequestUnits: 12_000, MaxWriteRequestUnits: 8_000 };
-/** How many more times the table is described as busy. */
+/** How many more DescribeTable calls report the table as busy. */
 let busy = 0;
 let isInterrupted = false;
 
-/** Like a restored table, the copy has the items, the indexes and nothing else. */
+/** Copies only the items and the indexes, as a restore does. */
 const copyTable = async (TableName: string) => {
   const { Table } = await dynamodb().send(new DescribeTableCommand({ TableName: env.tableName() }));
   const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes: indexes = [] } = Table ?? {};
@@ -80,7 +80,7 @@ const answer = async (operation: string, input: Record<string, unknown>, pass: (
     };
   }
   if (operation.endsWith("ContinuousBackups")) {
-    // A new table has no backups for a moment.
+    // At first, a new table cannot have backups.
     if (operation.startsWith("Update") && calls.filter((call) => call === operation).length === 1)
       return refusal("ContinuousBackupsUnavailableException");
     if (operation.startsWith("Update")) withBackups.add(TableName);
@@ -116,7 +116,7 @@ const restore = (...args: readonly string[]) => admin(["restore", "--poll", "0",
 const changes = () => calls.splice(0).filter((call) => !call.startsWith("Tag"));
 
 describe("restoring the table", () => {
-  // Also those of a test that has failed.
+  // Also clears the calls of a failed test.
   beforeEach(() => void calls.splice(0));
 
   const name = () => `${env.tableName()}-20261121T120000Z`;
@@ -131,7 +131,7 @@ describe("restoring the table", () => {
 
     const { stdout, code } = await restore("--to", to, "--json");
     expect([code, JSON.parse(stdout)]).toEqual([0, result()]);
-    // The first is refused, because the table is too new. No UpdateTable is sent while another one is under way.
+    // The first UpdateContinuousBackups is refused, because the table is too new. UpdateTable calls do not overlap.
     expect(changes()).toEqual([
       "RestoreTableToPointInTime",
       "UpdateTimeToLive",

@@ -13,7 +13,7 @@ const misbehave = (fault: object) =>
 
 const checkOut = (order: string) => adminJson(["order", "checkout", order, "--wait"]).catch(() => undefined);
 
-/** An order whose run has left a doubt a while ago, and whose wrong letter was replaced. */
+/** An order whose run ended with an unknown outcome, and whose wrong letter was replaced since. */
 const doubted = async () => {
   const order = await orderWithOneAttachment();
   await misbehave({ method: "POST", path: order.id, action: "status", status: 403 });
@@ -35,7 +35,7 @@ const doubted = async () => {
 };
 
 const because = ["--reason", "Their support, ticket 4711"];
-/** The carrier has said so after every call had ended. */
+/** The options for a carrier that was asked after every call had ended. */
 const open = () => ["--not-checked-out", "--asked-at", new Date().toISOString(), ...because];
 
 describe("order settle", () => {
@@ -102,7 +102,7 @@ describe("order settle", () => {
     expect(await settle(...open())).toMatch(/^1 This order has no checkout with an unknown outcome\./);
     const calls_end_by = new Date(Date.now() - 9_000).toISOString();
     await storeRun(id, { ...unknown, calls_end_by });
-    // Ten seconds for clocks.
+    // Clocks may differ by ten seconds.
     expect(await settle(...open())).toMatch(/^1 The carrier may check the cart out until .+Z: ask it after that,/);
     await storeRun(id, { ...unknown, checked_out: true, calls_end_by: new Date(Date.now() - 60_000).toISOString() });
     expect(await settle(...open())).toMatch(/^1 The carrier has responded that it has checked the cart out:/);
@@ -120,7 +120,7 @@ describe("order settle", () => {
     expect(await settle("--checked-out")).toMatch(/^2 Missing: --reason <text>\./);
     expect(await settle()).toMatch(/^2 Missing: --reason <text>, --checked-out or --not-checked-out\./);
     expect((await orderReport(id))?.checkout?.outcome_unknown).toBe(true);
-    // Its execution is not known, so it has crashed.
+    // The run's execution is unknown, so the run counts as crashed.
     await storeRun(id, { ...unknown, status: "RUNNING", started_at: new Date(Date.now() - 61_000).toISOString() });
     expect(await settle("--checked-out", ...because)).toMatch(/^0 /);
     expect((await orderReport(id))?.checkout?.reason).toBe(

@@ -11,7 +11,7 @@ import { failure } from "../../support/processes/failure.ts";
 import { admin } from "../../support/requests/admin.ts";
 import { cloudFormation } from "../../support/servers/cloudformation.ts";
 
-/** Writes the state of running local stacks. All of them are the stack of these tests, under different ports. */
+/** Writes the states of several running local stacks, which are all the stack of these tests, with different ports. */
 const localStacks = async (...ports: readonly number[]) => {
   const folder = newFolder();
   for (const port of ports) {
@@ -102,7 +102,7 @@ describe("a stack on an emulator", () => {
 
 type Finding = { check: string; status: string; remedy: string | null };
 
-/** The checks of doctor by their status, those that failed with their remedies. */
+/** The checks of doctor by their status. Faults and notices have their remedies. */
 const doctor = async (args: readonly string[], env: Record<string, string>) => {
   const { code, stdout } = await admin([...args, "doctor", "--json"], { env });
   const { checks }: { checks: Finding[] } = JSON.parse(stdout);
@@ -163,7 +163,7 @@ describe("doctor", () => {
       );
       const { ok, faults, notices } = await doctor(["--stack", "Patchbay-here"], { ...env, AWS_ENDPOINT_URL: "" });
       expect(ok).toContain("API");
-      // The tests' table has neither protection, a stream nor backups.
+      // The tests' table lacks deletion protection, a stream and backups.
       const expected = isNew ? remedies : { "deletion protection": remedies["deletion protection"] };
       expect(notices).toEqual(
         Object.fromEntries(Object.entries(expected).map(([check, text]) => [check, expect.stringContaining(text)])),

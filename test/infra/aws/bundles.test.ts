@@ -19,7 +19,7 @@ const outputOf = (name: string) => {
   return output;
 };
 
-/** The packages and our own files in a function's bundle. */
+/** The packages and the files of this repository in a function's bundle. */
 const contents = (name: string): string[] => {
   const used = Object.entries(outputOf(name).inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0);
   return [...new Set(used.map(([file]) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? file))].sort();

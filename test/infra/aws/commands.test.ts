@@ -71,7 +71,7 @@ it.runIf(exhaustive)(
   120_000,
 );
 
-/** Commands of the CLI run in this process, others in one each: they end it, and read its arguments as they load. */
+/** Runs commands of the CLI in this process. Others read the process's arguments as they load, and end it, so each gets its own. */
 const usageOf = async (args: readonly string[]): Promise<string> => {
   const [file, ...rest] = args.slice(args.indexOf("./infra/node.js") + 1);
   const run = file === "infra/admin/admin.ts" ? admin([...rest, "--help"]) : runNode([...args, "--help"]);

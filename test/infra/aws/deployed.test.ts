@@ -8,7 +8,7 @@ import { deployedPages } from "../../support/models/deployed.ts";
 import type { Plain } from "../../support/models/description.ts";
 import { otherStages, synthesize } from "../../support/models/template.ts";
 
-/** What is deployed is on one page. Here are the rules that hold for every resource of every stage, from lists written by hand. */
+/** Compares docs/deployed.txt with the code, and checks rules for the resources of every stage against lists written by hand. */
 
 const production = synthesize("production");
 const stacks = [production, ...otherStages.map(synthesize)];
@@ -18,7 +18,7 @@ const ofKind = (kind: string) => resources.filter((resource) => resource.kind ==
 const textsIn = (value: Plain): string[] =>
   typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [String(value)];
 
-/** What policies allow: to whom, if that is not their role, to do what on which resources. */
+/** The permissions in policies: the actions, the resources, and the principal unless it is the policy's role. */
 const allowed = resources.flatMap(({ name, kind, properties }) =>
   textsIn(properties).flatMap((text) => {
     const parts = /^Allow ((?<who>.+?): )?(?<actions>.*?)( on (?<on>.*?))?( where .*)?$/.exec(text)?.groups;
@@ -28,7 +28,7 @@ const allowed = resources.flatMap(({ name, kind, properties }) =>
 );
 const unique = (texts: readonly string[]) => [...new Set(texts)].sort();
 
-/** The lines of a page that another lacks, each below its resource. */
+/** The lines of a page that another lacks, each with its resource. */
 const missing = (page: string, other: string) => {
   const linesOf = (text: string) => {
     let resource = "";
@@ -65,18 +65,18 @@ describe("only these", () => {
   it("may assume a role, or use a key, a bucket, a queue or a topic by its own policy", () => {
     const others = allowed.filter(({ who }) => who !== undefined);
     expect(unique(others.map(({ kind, text }) => `${kind}: ${text.replace("Allow ", "")}`))).toEqual([
-      // These say nothing of the account. The role of the function that empties a sandbox's bucket is CDK's.
+      // Some have no condition on the account. The role of the function that empties a sandbox's bucket is CDK's.
       "IAM::Role: Service apigateway.amazonaws.com: sts:AssumeRole",
       `IAM::Role: Service codedeploy.amazonaws.com: sts:AssumeRole where ${account}`,
       "IAM::Role: Service lambda.amazonaws.com: sts:AssumeRole",
       `IAM::Role: Service lambda.amazonaws.com: sts:AssumeRole where ${account}`,
       "IAM::Role: Service malware-protection-plan.guardduty.amazonaws.com: sts:AssumeRole",
       `IAM::Role: Service states.amazonaws.com: sts:AssumeRole where ${account}`,
-      // Whoever the account's own policies let.
+      // Everyone whom the account's IAM policies allow.
       `KMS::Key: ${root}: kms:* on *`,
       `KMS::Key: ${root}: kms:CreateGrant, kms:Decrypt, kms:DescribeKey, kms:Encrypt, kms:GenerateDataKey*, kms:ReEncrypt* on * where StringEquals kms:ViaService secretsmanager.\${AWS::Region}.amazonaws.com`,
       `KMS::Key: Service cloudwatch.amazonaws.com: kms:Decrypt, kms:GenerateDataKey* on * where ${account}`,
-      // With a condition on the source, no message of EventBridge would arrive.
+      // With a condition on the source, EventBridge's messages would not arrive.
       "KMS::Key: Service events.amazonaws.com: kms:Decrypt, kms:GenerateDataKey* on * where ArnLike kms:EncryptionContext:aws:sns:topicArn arn:${AWS::Partition}:sns:${AWS::Region}:${AWS::AccountId}:<stack>-*",
       // CDK's function that empties the bucket of a sandbox.
       "S3::BucketPolicy: AWS ${Custom::S3AutoDeleteObjectsCustomResourceProvider/Role.Arn}: s3:DeleteObject*, s3:GetBucket*, s3:List*, s3:PutBucketPolicy on ${Files.Arn}, ${Files.Arn}/*",
@@ -118,7 +118,7 @@ describe("only these", () => {
       [
         "FileAccessLogs/Policy",
         "MalwareScanRole",
-        // One object, which `doctor` stores.
+        // For one object, which `doctor` stores.
         "OperatorPolicy",
         "…-attachments-create-role",
         "…-attachments-create-upload-role",
@@ -129,7 +129,7 @@ describe("only these", () => {
       ["OperatorPolicy", "sweep-orphan-files-role", "…-attachments-create-role", "…-attachments-delete-role"],
     ],
     ["s3:PutObjectTagging", ["MalwareScanRole"]],
-    // For a day, nobody can delete for good what was deleted.
+    // Nobody can permanently delete a deleted file during its first day.
     ["s3:DeleteObjectVersion", []],
     ["s3:PutLifecycleConfiguration", []],
     ["secretsmanager:GetSecretValue", ["checkout-forward-role", "checkout-submit-role"]],
@@ -214,7 +214,7 @@ describe("only these", () => {
       ],
     };
     const listed = new Set(Object.values(reasons).flat());
-    // CDK writes the policy by which Step Functions delivers its logs and traces.
+    // CDK writes the policy with which Step Functions delivers its logs and traces.
     const isDelivery = (text: string) =>
       /^(logs:\w+(LogDelivery|LogDeliveries|ResourcePolic(y|ies)|LogGroups)|xray:\w+) on \*$/.test(text);
     expect(unique(wild).filter((each) => !listed.has(each) && !isDelivery(each))).toEqual([]);
@@ -291,7 +291,7 @@ it("every deployment that changes anything ends with the release of the sweep, w
   });
 });
 
-/** With another logical id or name, CloudFormation would replace it by an empty one. */
+/** If its logical id or name changed, CloudFormation would replace the resource with an empty one. */
 it("what production retains keeps its logical ids and names", () => {
   const all = synthesize("production with all that it may have");
   const retained = Object.entries(all.template.Resources).filter(([, { DeletionPolicy }]) =>
@@ -300,7 +300,7 @@ it("what production retains keeps its logical ids and names", () => {
   const names = retained.flatMap(([id, { Type, UpdateReplacePolicy, Properties = {} }]) => {
     expect(UpdateReplacePolicy, id).toBe("Retain");
     const named = Object.entries(Properties ?? {}).filter(([name]) => /^(?:|\w*[a-z])Name$/.test(name));
-    // A log group without a name has nothing that a later version reads.
+    // No later version reads a log group without a name.
     return Type === "AWS::Logs::LogGroup" && named.length === 0 ? [] : [[id, named.map(([, value]) => value)] as const];
   });
   const stackId = { "Fn::Select": [2, { "Fn::Split": ["/", { Ref: "AWS::StackId" }] }] };

@@ -42,7 +42,7 @@ describe("an emulator", () => {
   });
 });
 
-/** What AWS_ENDPOINT_URL_S3 is in the functions with access to files. */
+/** The values of AWS_ENDPOINT_URL_S3 in the functions with access to files. */
 const s3EndpointsOn = (address: string) => {
   vi.stubEnv("CDK_VALIDATION", "false");
   onTestFinished(() => void vi.unstubAllEnvs());

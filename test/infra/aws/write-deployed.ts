@@ -10,7 +10,7 @@ stages differ. Their diff shows what a change of infra/aws deploys. Needs no AWS
 
 if (process.argv.length > 2) console.log(help);
 else {
-  // Imported only here, because aws-cdk-lib takes a second.
+  // Imported only here, because aws-cdk-lib takes a second to load.
   const { deployedPages } = await import("../../support/models/deployed.ts");
   for (const [name, text] of Object.entries(deployedPages()))
     writeFileSync(join(import.meta.dirname, "../../../docs", name), text);

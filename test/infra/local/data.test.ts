@@ -24,7 +24,7 @@ const uploadTwo = async (service: LocalService) => {
     expect((await service.call("POST", path, form({}, file))).status).toBe(201);
 };
 
-/** The first day whose files an operator's sweep may remove is bound to this one. */
+/** The day of the table's first sweep, which limits the days whose files an operator's sweep may remove. */
 const firstSweepDay = async ({ environment }: LocalService) => {
   const client = new DynamoDBClient({ endpoint: environment.AWS_ENDPOINT_URL_DYNAMODB ?? "" });
   const key = new GetItemCommand({ TableName: environment.TABLE_NAME, Key: marshall(keys.sweep()) });
@@ -45,7 +45,7 @@ const checkOut = async (service: LocalService) => {
   expect(await service.cart()).toMatchObject({ checked_out: true, attachments: [file, file, file] });
 };
 
-/** How dynoxide finds the number of the next record of the stream: not by reading all others. */
+/** SQLite's plan for the query with which dynoxide finds the number of the stream's next record. */
 const planForNewRecord = (): unknown => {
   const database = new DatabaseSync(join(services.data, "table.db"), { readOnly: true });
   const query = "SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = 'patchbay'";

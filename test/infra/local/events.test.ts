@@ -20,7 +20,7 @@ import { byExtent } from "../../support/setup/extent.ts";
 const services = localServices();
 afterAll(() => services.remove());
 
-/** Receives events at a URL. `answers` are the statuses of its first responses; null is no response at all. */
+/** Receives events at a URL. `answers` are the statuses of its first responses; the last one repeats, and null sends none. */
 const receiver = async (answers: (number | null)[]) => {
   const posted: Delivery[] = [];
   const server = createServer(async (request, response) => {
@@ -68,7 +68,7 @@ it("$EVENTS has each change as EventBridge delivers it, and --events-to posts ea
   expect(elsewhere.status).toBe(403);
   expect(service.output.stdout).toContain(`\nevents ${EVENTS}\n`);
   expect(hook.posted).toEqual(all);
-  // What a process prints arrives by another way than what it responds.
+  // The output of a process can arrive after its response.
   await vi.waitFor(() => {
     expect(service.output.stdout).toMatch(new RegExp(`^event {8}account\\.created  ${id}  by operator local`, "m"));
     const failures = service.output.stderr.match(/has not accepted account\.created \w{26} \(status \d+\)/g);
@@ -121,7 +121,7 @@ it("--events-to posts all events in order, also if its receiver hangs and the se
   const kept = await readEvents(second);
   expect(kept.length).toBe(Math.min(1_000, accounts.length + ofDemo.length));
   expect(slow.posted.slice(-kept.length)).toEqual(kept);
-  // Nothing is posted again after a stop.
+  // No event is posted again after a stop.
   await second.stop();
   const before = slow.posted.length;
   await createdAccounts(await killed.start(args), 1);
@@ -136,7 +136,7 @@ it("a position that cannot be saved is reported, and saved as soon as it can be"
   const started = await services.start();
   const isReported = () => started.output.stderr.includes("cannot be saved, and is tried again: Error: EISDIR");
   await vi.waitUntil(async () => (await readEvents(started)).length === ofDemo.length && isReported(), patiently);
-  // The last change has not been saved either.
+  // By then, saving the last change has also failed.
   await sleep(500);
   rmdirSync(file);
   await vi.waitUntil(() => statSync(file, { throwIfNoEntry: false })?.isFile(), patiently);

@@ -80,7 +80,7 @@ afterEach(async () => {
 });
 
 describe("the SDK's calls", () => {
-  /** A bucket of its own, at the other S3 if there is one. */
+  /** Creates a bucket, at the other S3 if one is set. */
   const bucketFor = async () => {
     const s3 = client(TEST_S3_ENDPOINT);
     const own = `suite-${crypto.randomUUID()}`;
@@ -98,7 +98,7 @@ describe("the SDK's calls", () => {
   it("store what is sent as text or bytes, with a checksum, or empty, of every media type", async () => {
     const { store, get, s3, own } = await bucketFor();
     const sha256 = (of: string) => createHash("sha256").update(of).digest("base64");
-    // moto takes the body of a form apart.
+    // moto parses the body of a form.
     const formType = TEST_S3_ENDPOINT ? "text/html" : "application/x-www-form-urlencoded";
     const results = [];
     for (const [body, other] of [
@@ -119,7 +119,7 @@ describe("the SDK's calls", () => {
     ]);
     await store("0123456789", { ChecksumSHA256: sha256("0123456789") });
     const head = await s3.send(new HeadObjectCommand({ Bucket: own, Key, ChecksumMode: "ENABLED" }));
-    // moto does not return it.
+    // moto does not return the checksum.
     const checksum = TEST_S3_ENDPOINT ? undefined : sha256("0123456789");
     expect([head.ContentLength, head.ChecksumSHA256, typeof head.ETag]).toEqual([10, checksum, "string"]);
   });
@@ -341,7 +341,7 @@ describe("the embedded S3 with a folder", () => {
     const url = await getSignedUrl(s3, sign, { expiresIn: 60 });
     await put("0123456789");
     expect([await restart(), await content()]).toEqual([[], ["text/plain", "0123456789"]]);
-    // As browsers send it with their developer tools open.
+    // Browsers send this header while their developer tools are open.
     const headers = { "cache-control": "no-cache" };
     expect((await fetch(url, { method: "PUT", body: "01234", headers })).status).toBe(200);
     expect(await sizes()).toEqual([10, 5]);

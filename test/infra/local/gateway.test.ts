@@ -145,7 +145,7 @@ describe("the local gateway", () => {
     const detail = `The body or the file is larger than ${limit_bytes} bytes.${hint}`;
     const params = { limit_bytes, ...more };
     const body = errorBody({ code: "payload_too_large", title: "Payload Too Large", detail, params });
-    // Too large for an event of Lambda, and for API Gateway.
+    // The first is too large for Lambda, the second also for API Gateway.
     for (const size of [7_000_000, 11_000_000]) {
       const sent = { method: "POST", headers: { "content-type": type }, body: new Uint8Array(size) };
       await expectError(await fetch(url + path, sent), 413, body);
@@ -217,7 +217,7 @@ describe("the local gateway", () => {
 
   it("measures a result as Lambda does, as JSON, and reports one that is too large with the request's id", async () => {
     const room = 6_291_556 - JSON.stringify({ statusCode: 200, body: "" }).length;
-    // A quotation mark takes two bytes there.
+    // A quotation mark takes two bytes in JSON.
     for (const body of ["x".repeat(room), '"'.repeat(room / 2)]) {
       const fits = await gateway(async () => ({ statusCode: 200, body }));
       expect(await (await post(fits.url)).text()).toBe(body);

@@ -2,12 +2,12 @@ import { afterAll, describe, expect, inject, it, vi } from "vitest";
 import { startTable } from "../../../infra/local/table.ts";
 import { sendPlain } from "../../support/requests/plain-request.ts";
 
-/** A DynamoDB of its own, as `npm start` has it: with a door. */
+/** A separate DynamoDB behind a local proxy (`door`), as `npm start` has one. */
 vi.stubEnv("AWS_ENDPOINT_URL_DYNAMODB", "");
 const table = await startTable("behind-a-door");
 afterAll(table.close);
 
-/** The addresses that other programs use. At S3 no key of it, which is refused before the signature is verified. */
+/** The addresses that other programs use. For S3, the path has a key that S3 refuses before it verifies the signature. */
 const addresses = (): [name: string, url: string][] => {
   const paths: Record<string, string> = { CARRIER_URL: "/faults", AWS_ENDPOINT_URL_S3: "/patchbay-files/other" };
   const environment = { ...inject("environment"), AWS_ENDPOINT_URL_DYNAMODB: table.door };

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => services.remove());
 
-/** The dynoxide processes that a service has started; without one, all that run. */
+/** The dynoxide processes that a service has started, or without a service, all running ones. */
 const dynoxides = async (service?: Pick<LocalService, "child">): Promise<number[]> => {
   const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,ppid=,args="]);
   return stdout
@@ -30,7 +30,7 @@ const dynoxides = async (service?: Pick<LocalService, "child">): Promise<number[
     .flatMap(([pid = 0, parent]) => (service === undefined || parent === service.child.pid ? [pid] : []));
 };
 
-/** Waits until none of these processes runs, whoever is their parent now. */
+/** Waits until none of these processes runs, even under another parent. */
 const gone = (pids: readonly number[]) =>
   vi.waitUntil(async () => !(await dynoxides()).some((pid) => pids.includes(pid)), patiently);
 
@@ -91,7 +91,7 @@ it("npm start -- --max-wait sets the longest wait of a checkout for the carrier,
     await service.stop();
     return wait;
   };
-  // At most 2 seconds, and at least half of 5.
+  // The first takes at most 2 seconds, the second at least half of 5.
   expect(await firstWait([])).toBeLessThan(await firstWait(["--max-wait", "900"]));
 });
 
@@ -191,7 +191,7 @@ describe("the folder of npm start -- --data", () => {
       expect(readdirSync(services.data)).toEqual(expect.arrayContaining(["carts", "demo.json", "files", "table.db"]));
       expect(readable([...inside(services.data), ...inside(services.state)])).toEqual([]);
       await service.stop();
-      // As a backup that anybody can read would.
+      // Simulates a restored backup that everyone can read.
       chmodSync(services.data, 0o755);
       await services.start();
       expect(readable([services.data])).toEqual([]);
@@ -200,7 +200,7 @@ describe("the folder of npm start -- --data", () => {
 
   it.runIf(exhaustive)("makes the service say what to do if its table is damaged", async () => {
     await (await services.start()).stop();
-    // SQLite would repair the file from its log.
+    // Otherwise SQLite would repair the file from its log.
     rmSync(join(services.data, "table.db-wal"), { force: true });
     writeFileSync(join(services.data, "table.db"), "x".repeat(5_000));
     const { ready, output } = services.spawnService();

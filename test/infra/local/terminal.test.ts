@@ -2,14 +2,14 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Served } from "../../../infra/local/gateway.ts";
 import { terminal } from "../../../infra/local/terminal.ts";
 
-/** `test/readme.test.ts` and `events.test.ts` see that `npm start` prints these lines. */
+/** `test/readme.test.ts` and `events.test.ts` verify that `npm start` prints these lines. */
 
 afterEach(() => {
   vi.unstubAllEnvs();
   vi.restoreAllMocks();
 });
 
-/** What a terminal prints. */
+/** The lines that a terminal prints. */
 const printed = (use: (lines: ReturnType<typeof terminal>) => void, quiet = false) => {
   const output = { stdout: "", stderr: "" };
   const into = (name: keyof typeof output) => (line: string) => {

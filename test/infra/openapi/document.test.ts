@@ -256,7 +256,7 @@ describe("openapi.json, as generators read it", () => {
       [summary, description].filter((text) => typeof text === "string").map((text) => `${at}: ${text}`),
     );
     expect(texts.length).toBeGreaterThan(100);
-    // A value such as `refused`, and where a text is, are names, not prose.
+    // Values in backticks and the places of texts are names, not prose.
     const prose = texts.map((text) => text.replaceAll(/`[^`]*`|^\/\S+: /g, ""));
     expect(prose.filter((text) => /\b(answer\w*|told|away|refused|holds|judged)\b/i.test(text))).toEqual([]);
   });

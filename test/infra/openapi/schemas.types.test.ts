@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { documented, named, pageParameters } from "../../../shared/schema/documents.ts";
 import { createSwitchRoutes, listSwitchesRoutes } from "../../../shared/switches/routes.ts";
 
-/** A text that is missing or superfluous does not compile: `npm run check` tests this file's types. */
+/** Missing and superfluous texts do not compile. `npm run check` verifies the types of this file. */
 
 it("describes every property of a schema and every query parameter of a route, and no other", () => {
   const Account = z.object({ id: z.string(), name: z.string() });

@@ -19,7 +19,7 @@ import { declaredFile, newContent } from "../../support/fixtures/upload-content.
 import { call, fetchFromService, send } from "../../support/requests/client.ts";
 import { createResource, creatorOf, pathOf, requestTo } from "../../support/requests/request-per-endpoint.ts";
 
-/** The running service keeps what the document promises. */
+/** The running service does what the document promises. */
 
 const below = (name: string, paths: readonly string[]) => [name, ...paths.map((path) => `${name}.${path}`)];
 
@@ -45,7 +45,7 @@ const missingIn = (bodies: readonly unknown[], expected: readonly string[]) => {
 const includedBy = ({ reads }: DocumentedRoute) =>
   reads.from === "query" ? (propertiesOf(reads.schema).include?.items?.enum ?? []).map(String) : [];
 
-/** The properties of a route's response, but for the associations in its schema that only other routes include. */
+/** The properties of a route's response, except the associations in its schema that only other routes include. */
 const expectedOf = (route: DocumentedRoute) => {
   const included = includedBy(route);
   const others = routes.flatMap(includedBy).filter((name) => !included.includes(name));
@@ -63,7 +63,7 @@ const fullData = ({ document, resource }: DocumentedRoute) => {
   return { ...settingsExample, name: randomUUID(), mms_identity: "patchbay", mms_secret: "correct-horse" };
 };
 
-/** What the carrier has refused. */
+/** A refusal by the carrier. */
 const receipt = {
   state: "refused",
   at: "2026-01-02T03:04:05.678Z",
@@ -71,7 +71,7 @@ const receipt = {
   sent: { name: "LOA", filename: "loa.pdf" },
 };
 
-/** A new customer, as the parent of a route's resource. */
+/** Creates a customer with the parent of a route's resource. */
 const placeFor = async ({ parent }: DocumentedRoute) => {
   const { key, order, requests, accounts } = await customer();
   const [request = "", account = ""] = [requests[0], accounts[0]];
@@ -90,7 +90,7 @@ const pathOfThree = async (route: DocumentedRoute, place: Awaited<ReturnType<typ
   return pathOf(route, { ...place, resource: ids[1] ?? "" });
 };
 
-/** Sends a request whose response has all that it can have: a list is the middle page of three, with all that `include` can name. */
+/** Sends a request whose response is as full as possible: with all associations and, for a list, the middle page of three. */
 const fullResponse = async (route: DocumentedRoute) => {
   const place = await placeFor(route);
   const { key } = place;

@@ -111,7 +111,7 @@ describe("whether a PDF is encrypted", () => {
     return bytes(text.replaceAll(from, to));
   };
   const object = "4 0 obj\n<< >>\nstream\n/Encrypt 5 0 R\nendstream\nendobj\n";
-  /** Whether a PDF with this trailer is encrypted, as its whole and as its two ends say. */
+  /** Whether a PDF with this trailer is detected as encrypted, in the whole file and in its two ends. */
   const encryptedOf = (trailer: string, { before = "", header = "%PDF-1.4\n", shift = 0 } = {}) => {
     const offset = header.length - header.indexOf("%") + before.length + shift;
     const content = bytes(header, before, `xref\n0 1\ntrailer\n${trailer}\nstartxref\r\n${offset}\n%%EOF\n`);

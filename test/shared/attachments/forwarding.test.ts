@@ -79,7 +79,7 @@ it("the forwarding of an order's attachment lists each forwarded request, and is
   const show = () => forwardingOf(order, order.paths.order, attachment);
   const inOrder = (...all: readonly ReturnType<typeof state>[]) => {
     const byId = all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    // The least advanced first.
+    // The least advanced come first.
     return byId.toSorted((a, b) => Number(a.state === "forwarded") - Number(b.state === "forwarded"));
   };
   expect(await show()).toMatchObject(

@@ -10,7 +10,7 @@ import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table
 import { storeRun } from "../../support/fixtures/runs.ts";
 import { at, isSealed, now, running, sealBy, storedOrder } from "../../support/fixtures/step-by-step.ts";
 
-/** How a run begins and fails, where whole checkouts do not show it. */
+/** How a run begins and fails, in cases that whole checkouts do not show. */
 
 const week = (7 * 24 + 1) * 3600;
 
@@ -20,7 +20,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** Step Functions with an execution `last` that is in progress, or has ended, or with none. */
+/** Starts Step Functions, where the execution `last` is in progress, has ended or does not exist. */
 const withExecution = async (execution: "running" | "ended" | "unknown") => {
   const forever = () => new Promise<never>(() => {});
   const stepFunctions = await startStepFunctions({

@@ -8,7 +8,7 @@ import { listen } from "../../../infra/local/listen.ts";
 import { callCarrier } from "../../../shared/checkout/carrier-client.ts";
 import { filePartBody } from "../../../shared/checkout/carrier-form.ts";
 
-/** The adapter in docs/examples means what the protocol's table in the checkout's README says: the same as a call without it. */
+/** A call through the adapter in docs/examples has the same result as a direct one, as specified in shared/checkout/README.md. */
 
 const example = new URL("../../../docs/examples/carrier-adapter.mjs", import.meta.url);
 const { handler }: { readonly handler: LambdaHandler } = await import(example.href);
@@ -27,13 +27,13 @@ const metadata = {
   ...file,
 };
 
-/** What the carrier responds. Without a status, it breaks the connection, and with 0, it never responds. */
+/** The carrier's response. Without a status, the carrier breaks the connection; with status 0, it never responds. */
 type Row = { readonly status?: number; readonly headers?: Record<string, string>; readonly body?: string };
 let row: Row = {};
 let stored = content;
 let received: unknown[] = [];
 
-/** The carrier, and beside it the address of the file. */
+/** The carrier, which also serves the file. */
 const server = createServer(async (incoming, outgoing) => {
   if (incoming.url === "/file") return outgoing.end(stored);
   const { method, url, headers } = incoming;
@@ -64,7 +64,7 @@ const call = async (method: "PUT" | "DELETE" | "POST", path: string, adapter: st
     method,
     path,
     idempotencyKey: "key",
-    // Without a response, it is not tried again for long.
+    // Shortens the retries of a call that gets no response.
     ...(!row.status && { endsBy: Date.now() + 1_000 }),
     ...(method === "PUT" && {
       body: () => filePartBody("boundary", metadata, part),

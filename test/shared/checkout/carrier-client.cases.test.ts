@@ -15,7 +15,7 @@ import { meaningOf, meanings } from "../../../shared/checkout/carrier-responses.
 import { callTimeoutMs, maxCallMs, pauseSeconds } from "../../../shared/checkout/limits.ts";
 import { type CarrierResponse, scriptedCarrier } from "../../support/servers/scripted-carrier.ts";
 
-/** What the client makes of the carrier's responses and of the network's errors. */
+/** How the client interprets the carrier's responses and the network's errors. */
 
 const carrier = await scriptedCarrier();
 afterAll(() => carrier.close());
@@ -119,7 +119,7 @@ describe("a wait", () => {
   });
 });
 
-/** What a carrier does with one attempt: a status, or the code of a network error. */
+/** The outcome of one attempt: a status, or the code of a network error. */
 type Attempt = number | string;
 
 const errorWith = (properties: object) => Object.assign(new Error("injected"), properties);
@@ -130,7 +130,7 @@ describe("a call", () => {
     vi.stubEnv("CARRIER_URL", `${carrier.url}/api/`);
     vi.stubEnv("CARRIER_TOKEN", "");
     vi.stubEnv("CARRIER_TIMEOUT_MS", "30000");
-    // Makes the jittered waits last no time.
+    // Makes the jittered waits end immediately.
     vi.spyOn(Math, "random").mockReturnValue(-0.99);
   });
   afterEach(() => {
@@ -140,7 +140,7 @@ describe("a call", () => {
     vi.restoreAllMocks();
   });
 
-  /** Lets requests fail as a network does: a test cannot make one do so at a certain attempt. */
+  /** Injects network errors, because a test cannot make a real network fail at a certain attempt. */
   const failWith = (errors: (Error | undefined)[]) => {
     const failing = (...args: Parameters<typeof request>) => {
       const error = errors.shift();

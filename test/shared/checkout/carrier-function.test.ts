@@ -11,7 +11,7 @@ import { dynamodb } from "../../../shared/table/client.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 
-/** Whole checkouts whose carrier is an adapter function. carrier-client.cases.test.ts has each of its results. */
+/** Whole checkouts whose carrier is an adapter function. carrier-client.cases.test.ts tests each result of such a function. */
 
 const Event = z.strictObject({
   method: z.string(),
@@ -30,7 +30,7 @@ const Event = z.strictObject({
 });
 
 let calls: (z.infer<typeof Event> & { readonly sha256: string | undefined })[];
-/** The results of the first calls; every other is a 201. */
+/** The results of the first calls. Later calls return 201. */
 let results: (() => unknown)[];
 
 /** An adapter function that reads every file. */
@@ -88,7 +88,7 @@ describe("a checkout with an adapter function", () => {
     const order = await orderWithOneAttachment();
     results = [() => ({ status: 201 }), () => ({ status: 500 }), ...Array(12).fill(() => ({ status: 403 }))];
     expect(await checkOut(order.id)).toMatchObject({ status: "FAILED" });
-    // Later than any call can be in progress.
+    // By then, no call can be in progress.
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 200_000 });
     onTestFinished(() => void vi.useRealTimers());
     results = [() => ({ status: 200, body: { checked_out: true } })];
@@ -99,7 +99,7 @@ describe("a checkout with an adapter function", () => {
   });
 });
 
-/** No emulator verifies the signature, and on AWS every call would be a 403. */
+/** No emulator verifies the signature. On AWS, a wrong one makes every call return 403. */
 it("is invoked with a signature for Lambda that covers the host, the body and the time", async () => {
   const { promise: received, resolve } = Promise.withResolvers<{ headers: IncomingHttpHeaders; body: string }>();
   const { url, close } = await listen(

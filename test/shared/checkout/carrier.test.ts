@@ -8,7 +8,7 @@ import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { carrier, type Misbehaviour } from "../../support/servers/carrier.ts";
 import { checkOut, receipts, stateOf } from "../../support/servers/workflow.ts";
 
-/** Whole checkouts whose carrier fails. carrier-client.cases.test.ts has each response and each network error. */
+/** Whole checkouts whose carrier fails. carrier-client.cases.test.ts tests each response and each network error. */
 
 const upstream = await carrier();
 afterEach(async () => {
@@ -32,7 +32,7 @@ describe("a carrier that fails or is busy", () => {
   ] as const)(
     "is called again with the same keys, and stores a file and checks a cart out once: it %s",
     async (_, actions) => {
-      // On a busy machine, an attempt without a fault may exceed this timeout, too.
+      // On a busy machine, even an attempt without a fault may exceed this timeout.
       if (actions.some((action) => action === "delay")) vi.stubEnv("CARRIER_TIMEOUT_MS", "400");
       const order = await orderWithOneAttachment();
       for (const method of ["PUT", "POST"])
@@ -81,7 +81,7 @@ describe("a carrier that refuses", () => {
   });
 });
 
-/** Later than any call can be in progress. */
+/** Moves the clock to a time when no call can be in progress. */
 const passTime = () => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 200_000 });
 
 describe("a refusal of the checkout of the cart, after which a wrong letter is replaced by the right one", () => {
@@ -96,7 +96,7 @@ describe("a refusal of the checkout of the cart, after which a wrong letter is r
   ])("%s: %i", async (_, status, { body, action, ...earlier }, isSettled) => {
     const order = await orderWithOneAttachment();
     if (action) await upstream.misbehave({ method: "POST", action, ...earlier });
-    // The GET cannot be had: gateways answer a route that they do not have so.
+    // The GET fails with the same status, as it does at gateways without that route.
     await upstream.misbehave({
       method: "POST",
       action: "status",
@@ -134,7 +134,7 @@ describe("a carrier that requires a token", () => {
     onTestFinished(() => void server.close());
     vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", url);
     vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:carrier");
-    // A token that an earlier test has read expires.
+    // Lets a token that an earlier test has read expire.
     hours += 1;
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hours * 3_600_000 });
     return () => reads;

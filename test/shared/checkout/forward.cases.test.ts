@@ -34,7 +34,7 @@ import {
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
 import type { CarrierResponse } from "../../support/servers/scripted-carrier.ts";
 
-/** What the step `forward` decides, where whole checkouts do not show it. */
+/** Decisions of the step `forward` that whole checkouts do not show. */
 
 const carrier = await stepByStep();
 
@@ -109,7 +109,7 @@ describe("forwarding an order", () => {
     const next_try_at = result.next === "WAIT_TO_FORWARD" ? at(60) : null;
     const both = await receiptsOf(request);
     expect(both).toMatchObject(Array(2).fill({ state: "pending", next_try_at }));
-    // A 429 is over; after a 503, the carrier may still act.
+    // After a 429, the call is over; after a 503, the carrier may still act.
     expect(both.map((one) => one.in_flight_until).sort()).toEqual([at(40.001), null]);
   });
 
@@ -139,7 +139,7 @@ describe("forwarding an order", () => {
   it("leaves what a copy has stored of its wait", async () => {
     const { order, first } = await attachedOne();
     carrier.respondInTurn(201);
-    // The first forwards a file, the second has nothing to do.
+    // The first call forwards the file; the second has nothing to do.
     for (const consecutive_waits of [0, 1]) {
       await forwardOrder({ ...first, consecutive_waits });
       expect(await readRun(order)).toMatchObject({ consecutive_waits: 2, last_answer: "x" });
@@ -415,7 +415,7 @@ describe("the receipt of a call", () => {
   });
 });
 
-/** Does something while the first call is in progress: what its step has read is old by then. */
+/** Acts while the first call is in progress, so that the data its step has read are out of date. */
 const duringFirstCall = (act: () => Promise<unknown>, response: CarrierResponse = 201): string[] => {
   const calls: string[] = [];
   carrier.respondWith(async (call) => {
@@ -538,7 +538,7 @@ describe("a copy of the forwarding step that runs on", () => {
     const body = () => filePartBody("limit", {}, { sent, contentType: "application/pdf", bytes, sha256, open });
     const response = await callCarrier({ method: "PUT", path: "/late", body });
     expect(response).toMatchObject({ settles: "nothing", text: "it did not respond in time", mayStillAct: true });
-    // The carrier reads what was sent before it reads this.
+    // The carrier reads this call only after everything sent earlier.
     vi.stubEnv("CARRIER_TIMEOUT_MS", "30000");
     await callCarrier({ method: "DELETE", path: "/next" });
     expect([opened, calls]).toEqual([1, ["DELETE next"]]);
@@ -586,7 +586,7 @@ describe("a copy of the forwarding step that runs on", () => {
     await remove(0, own);
     carrier.respondInTurn(200);
     expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
-    // The number of the attempts to forward it: two here, after one withdrawal.
+    // The key ends with the number of attempts to forward the file: two here.
     expect(carrier.keys.at(-1)).toBe(`withdraw-${requests[0]}-${own}-2`);
   });
 });
@@ -619,7 +619,7 @@ describe("a call that got no response, and may be processed later", () => {
     expect(calls).toEqual([`DELETE ${own}`]);
   });
 
-  /** The PUT gets no response, but perhaps another one in its last attempt. */
+  /** Forwards a file whose PUT gets 504 three times, then `last`. */
   const unanswered = async (last: CarrierResponse) => {
     const order = await started();
     carrier.respondInTurn(504, 504, 504, last);
@@ -664,7 +664,7 @@ async function deleteMeanwhile({ file, own, remove }: Awaited<ReturnType<typeof 
   beforeTableCall(recordsTheError, () => remove(0, own));
 }
 
-/** The same with an attachment of the order. */
+/** The order of `attachedOne`, with a second attachment. */
 async function attached() {
   const all = await attachedOne();
   const shared = await all.attach("order");

@@ -23,7 +23,7 @@ const places = [
   ...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"),
   ...["PUT", "POST", "DELETE", "GET"],
 ];
-/** A sample has one in nine, before some and after others. */
+/** A sample has one in nine: before some places and after others. */
 const moments = sampleOf(
   places.flatMap((place) => [`before ${place}`, `after ${place}`]),
   byExtent({ sample: 9, most: 1, all: 1 }),
@@ -34,7 +34,7 @@ const endCalls = (order: string) => {
   return transact({ run: { update: keys.checkout(order), set, when: { exists: true } } });
 };
 
-/** An execution that is not known counts as in progress for its first minute, and an announced call for its time. */
+/** Ends the minute in which an unknown execution counts as in progress, and the announced time of each call. */
 const endExecution = async ({ id, requests }: TestOrder) => {
   const set = { started_at: new Date(Date.now() - 60_000).toISOString() };
   await transact({ run: { update: keys.checkout(id), set, when: { exists: true } } });

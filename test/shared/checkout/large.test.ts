@@ -25,7 +25,7 @@ afterAll(() => upstream.close());
 const comparesMemory = extent !== "sample";
 const sampleBytes = 11_000_000;
 
-/** Megabytes: resident, and in use after garbage collection. */
+/** Memory in megabytes: resident, and in use after garbage collection. */
 const Peak = z.object({ rss: z.number(), inUse: z.number() });
 
 const CheckedOut = z.object({
@@ -39,8 +39,8 @@ const CheckedOut = z.object({
 const Claimed = z.object({ statuses: z.array(z.number()), peak: Peak });
 
 /**
- * Runs a script in a separate process, so that its memory is that of the functions alone. The heap, above all the space for new
- * objects, is kept small: with more space V8 collects garbage later, and the peak would include garbage.
+ * Runs a script in a separate process, so that its memory is that of the functions alone. A small heap, above all a small space for
+ * new objects, makes V8 collect garbage early; otherwise the peak would include garbage.
  */
 const measured = async (script: string, ...args: readonly string[]) => {
   const env = { ...process.env, LOG_LEVEL: "SILENT" };
@@ -50,15 +50,14 @@ const measured = async (script: string, ...args: readonly string[]) => {
   return JSON.parse(stdout);
 };
 
-/** Checks an order out in a separate process. */
 const checkOutMeasured = async (order: string) => z.parse(CheckedOut, await measured("check-out-order.ts", order));
 
-/** The memory, in MB, that a file of 100 MB may take beyond one of 1 MB. Loaded as a whole, it would take over 100. */
+/** How many more MB of memory a file of 100 MB may take than one of 1 MB. Loaded as a whole, it would take over 100. */
 const mostMegabytes = 60;
 
 /**
- * What the larger file takes beside the smaller one, in megabytes. How much of freed memory a process gives back depends
- * on when garbage is collected: the lowest of up to three runs counts, as a process that holds a file does so each time.
+ * Returns how many more megabytes the larger file takes than the smaller one. The amount of freed memory that a process returns
+ * depends on when garbage is collected. The lowest of up to three runs counts, because a process that holds a file does so each time.
  */
 const growthOf = async (run: (bytes: number) => Promise<number>) => {
   const small = Math.min(await run(1_000_000), await run(1_000_000));
@@ -94,8 +93,8 @@ const directUploadMeasured = async (bytes: number) => {
 type Size = { readonly requests: number; readonly attachments: number; readonly fileBytes: number };
 
 /**
- * Creates an order with `requests` requests of `attachments` attachments, of which one is the order's and is forwarded under
- * each request. Returns its id and the files that the carrier must get, sorted, each as "request attachment bytes sha256".
+ * Creates an order with `requests` requests of `attachments` attachments each, including one of the order, which is forwarded under
+ * each request. Returns the order's id and the files that the carrier must get, sorted, each as "request attachment bytes sha256".
  */
 const largeOrder = async ({ requests, attachments, fileBytes }: Size) => {
   const { order: id, requests: ids } = await customer({ requestTypes: Array(requests).fill(addMessagingNumbers) });

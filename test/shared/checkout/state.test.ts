@@ -7,13 +7,13 @@ import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep } from "../../support/servers/workflow.ts";
 
 /**
- * What the steps of an execution of version 1.0 pass on to each other. Never change the file: executions of that version run for up to
- * a week after a deployment, with the definition that they started with and the functions of today.
+ * The states that steps of version 1.0 pass to each other. Never change the file, because executions of that version run for up to
+ * a week after a deployment, with the definition that they started with and the new functions.
  */
 const Exchanges = z.array(
   z.object({
     step: z.string(),
-    /** The carrier's call that gets a 429 meanwhile. */
+    /** The method of the call to the carrier that gets a 429 in this step. */
     unavailable: z.optional(z.string()),
     state: z.record(z.string(), z.unknown()),
     result: z.record(z.string(), z.unknown()),
@@ -21,7 +21,7 @@ const Exchanges = z.array(
 );
 const frozen = readFileSync(new URL("states-of-1.0.json", import.meta.url), "utf8");
 
-/** The names of the rows of version 1.0: the functions that its executions call. Each release replaces the list by its own. */
+/** The names of version 1.0's rows, which are the functions that its executions call. Each release replaces the list with its own. */
 const released = readFileSync(new URL("steps-of-1.0.json", import.meta.url), "utf8");
 
 const upstream = await carrier();

@@ -25,7 +25,7 @@ import {
 } from "../../support/fixtures/step-by-step.ts";
 import type { CarrierResponse } from "../../support/servers/scripted-carrier.ts";
 
-/** What the step `submit` decides, where whole checkouts do not show it. */
+/** Decisions of the step `submit` that whole checkouts do not show. */
 
 const carrier = await stepByStep();
 const isWrite = ({ operation }: TableCall) => operation === "TransactWriteItems";
@@ -38,7 +38,7 @@ const wait = (wait_seconds: number, consecutive_waits = 2) => ({
 });
 const [done, fails, again] = [{ next: "DONE" }, { next: "FAIL" }, { next: "FORWARD", version: null }];
 
-/** What the run says afterwards, and whether the order is sealed. */
+/** The properties of the run afterwards, and whether the order is sealed. */
 type After = { readonly run: object; readonly sealed: boolean };
 const open = (run: object): After => ({ run: { outcome_unknown: false, sealed: false, ...run }, sealed: false });
 const doubted = (run: object): After => ({ run: { outcome_unknown: true, ...run }, sealed: true });

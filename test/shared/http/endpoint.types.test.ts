@@ -24,7 +24,7 @@ import { accountOfSwitches, oneSwitch } from "../../../shared/switches/access.ts
 import { switchPage } from "../../../shared/switches/read.ts";
 import { createSwitchRoutes, showSwitchRoute, updateSwitchRoute } from "../../../shared/switches/routes.ts";
 
-/** Wrong combinations do not compile, as `npm run check` finds. Those of `functions/` do. */
+/** Wrong combinations do not compile; those in `functions/` do. `npm run check` verifies both. */
 
 const reply = () => ({ body: {} });
 

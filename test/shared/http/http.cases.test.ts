@@ -16,9 +16,9 @@ import { transact } from "../../../shared/table/write.ts";
 import { rawForm } from "../../support/fixtures/attachments.ts";
 import { eventOf, type Input } from "../../support/requests/event.ts";
 
-/** What the middleware decides about a request and its response, where requests over HTTP would be slow or many. */
+/** Decisions of the middleware about requests and responses, in cases where tests over HTTP would be slow or many. */
 
-/** The status and the details of an error, or what was returned. */
+/** The status and the details of an error, or the returned value. */
 const outcomeOf = async (work: () => unknown) => {
   try {
     return await work();

@@ -7,7 +7,7 @@ import { check } from "../../../shared/schema/check.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { entrySchemas } from "../../../shared/tenants/apply-schema.ts";
 
-/** Every part of a request has a limit, and the largest requests and items fit into what carries and stores them. */
+/** Every part of a request has a limit, and the largest requests and items fit into Lambda's events and DynamoDB's items. */
 
 type Place = { readonly name: string; readonly schema: $ZodType };
 
@@ -24,7 +24,7 @@ const patternsOf = (schema: $ZodType) => rulesOf(schema).flatMap((rule) => at(ru
 
 /** The longest text that a pattern matches, if nothing in it repeats without a limit and it has no alternatives. */
 const longest = (pattern: unknown): number => {
-  // What a text must not begin with makes it no longer.
+  // A negative lookahead does not make the text longer.
   const source = pattern instanceof RegExp ? pattern.source.replace(/\(\?![^)]*\)/, "") : "";
   const [, body = "(?"] = /^\^(.*)\$$/.exec(source) ?? [];
   const tokens = [...body.matchAll(/(\[[^\]]*\]|\\.|.)(?:\{(?:\d+,)?(\d+)\})?/g)];
@@ -32,7 +32,7 @@ const longest = (pattern: unknown): number => {
   return isOpen ? Number.POSITIVE_INFINITY : tokens.reduce((sum, [, , times = "1"]) => sum + Number(times), 0);
 };
 
-/** The limits that a schema states, or those of its patterns. */
+/** The limits that a schema states, without those of its patterns. */
 const limitsOf = (schema: $ZodType, side: "max" | "min"): number[] =>
   rulesOf(schema).flatMap((rule) => {
     if (!("check" in rule)) return [];
@@ -44,8 +44,8 @@ const limitsOf = (schema: $ZodType, side: "max" | "min"): number[] =>
 const maxOf = (schema: $ZodType) => Math.min(...limitsOf(schema, "max"), ...patternsOf(schema).map(longest));
 
 /**
- * The schemas directly inside one. What a text is converted to is not sent, unless it is a number, which is short, or the text
- * without its padding.
+ * The schemas directly inside one. For a conversion, that is the schema of its input, or of its output if this is a number, which is
+ * short, or if the conversion only removes padding.
  */
 const partsOf = ({ name, schema }: Place): Place[] => {
   const { def } = schema._zod;
@@ -54,7 +54,7 @@ const partsOf = ({ name, schema }: Place): Place[] => {
   const sent = at(def, "in");
   const isPadded = sent instanceof $ZodType && sent._zod.def.type === "transform";
   const inside = [isShort || isPadded ? converted : sent, at(def, "innerType"), at(def, "element")];
-  // Its parts are made from those of the form, which the parser limits.
+  // The form parser makes and limits the properties of an uploaded file.
   const properties = schema === UploadedFile ? [] : Object.entries(shape);
   return [
     ...inside.map((one) => [name, one] as const),
@@ -66,7 +66,7 @@ const allPartsOf = (place: Place): Place[] => [place, ...partsOf(place).flatMap(
 
 const isNumber = ({ schema }: Place) => schema._zod.def.type === "number";
 
-/** Whether a value can be of any size. A schema of a kind that this does not know can. */
+/** Whether a value can have any size. Schemas of unknown kinds count as unlimited. */
 const isUnlimited = ({ schema }: Place): boolean => {
   const { type } = schema._zod.def;
   if (type === "string" || type === "array") return maxOf(schema) === Number.POSITIVE_INFINITY;
@@ -130,7 +130,7 @@ describe("every part of a request", () => {
   });
 });
 
-/** The most bytes that a character can take: of any text, and of one that its pattern limits to ASCII. */
+/** The most bytes that a character can take: in any text, and in one that its pattern limits to ASCII. */
 type Encoding = { readonly any: number; readonly ascii: number };
 /** In UTF-8, as DynamoDB counts it. */
 const stored: Encoding = { any: 4, ascii: 1 };
@@ -138,7 +138,7 @@ const stored: Encoding = { any: 4, ascii: 1 };
 const sent: Encoding = { any: 12, ascii: 6 };
 /** In the JSON of a response's body, which Lambda escapes once more. A control character is the longest. */
 const returned: Encoding = { any: 7, ascii: 7 };
-/** What surrounds a value in JSON or in an item: quotes, a colon, a comma, a type. */
+/** The bytes around a value in JSON or in an item: quotes, a colon, a comma, a type. */
 const around = 6;
 
 /** The most bytes that a value of a schema can take. */
@@ -161,7 +161,7 @@ const dataOf = (schema: $ZodType): $ZodType => {
 };
 
 const kib = 1_024;
-/** Ids, times, keys, counts, the account's ancestors and what a file's bytes reveal: what the service itself adds. */
+/** The bytes that the service adds: ids, times, keys, counts, the account's ancestors and the properties detected in a file. */
 const added = 2 * kib;
 const eventBytes = 6 * kib * kib;
 const jsonBodies = ofRoutes.filter(({ from }) => from === "json");
@@ -176,7 +176,7 @@ describe("the largest", () => {
       [...jsonBodies, ...forms, ...ofApply].map(({ name, schema }) => [name, itemOf(schema)]),
     ],
     [
-      // An update, with its condition on the values before, and its event with both.
+      // An update, its condition on the old values, and its event, which has old and new values.
       "entry fits into a transaction",
       4 * kib * kib,
       ofApply.map(({ name, schema }) => [name, 4 * itemOf(schema) + added]),
@@ -190,7 +190,7 @@ describe("the largest", () => {
       ),
     ],
     [
-      // In base64, beside the headers of the request, which the event has twice, and the path.
+      // The body in base64, the headers of the request, which the event has twice, and the path.
       "forms fit into an event",
       eventBytes,
       forms.map(({ name, schema }) => {

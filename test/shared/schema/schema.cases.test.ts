@@ -18,7 +18,7 @@ import { check } from "../../../shared/schema/check.ts";
 import { includeOf, PageQuery, parseUlid, Timestamp, Uuid, withoutRules } from "../../../shared/schema/fields.ts";
 import { NewSwitch } from "../../../shared/switches/switch-schema.ts";
 
-/** What the schemas accept, and how they name what they refuse. */
+/** The inputs that the schemas accept, and the problems that they report. */
 
 afterEach(() => void vi.unstubAllEnvs());
 

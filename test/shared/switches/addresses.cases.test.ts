@@ -87,7 +87,7 @@ describe("an HTTP endpoint", () => {
   const text = fc.array(piece, { maxLength: 9 }).map((all) => all.join(""));
   const url = fc.tuple(fc.constantFrom("http://", "https://"), text).map((both) => both.join(""));
 
-  /** The address of a host in brackets, in one notation. */
+  /** The host in one notation, without brackets. */
   const canonical = (host: string) =>
     host.startsWith("[")
       ? new SocketAddress({ address: host.slice(1, -1), family: "ipv6" }).address

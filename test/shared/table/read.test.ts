@@ -32,7 +32,7 @@ it("reads that a request starts in one turn are one call for each item once, and
   };
   const request = (...names: string[]) =>
     withDeadline(28_000, () => Promise.all([get(key("first")), ...names.map((sk, index) => later(sk, 4 * index))]));
-  // A callback of the event loop, which is not in a promise.
+  // Both requests start in one callback of the event loop, outside any promise.
   await new Promise((resolve) => setImmediate(() => resolve(Promise.all([request("a", "b", "a"), request("c", "d")]))));
   expect(send.mock.calls.map(([{ input }]) => input)).toEqual([batchOf("first", "a", "b"), batchOf("first", "c", "d")]);
 });

@@ -10,7 +10,7 @@ import { type PageRequest, pageRequest, readPage, truncatePage } from "../../../
 import { parseItem, parseReadable, query, queryAll, readItem } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 
-/** What the table's functions decide: keys, conditions, pages, and what is repeated. */
+/** Decisions of the table's functions: keys, conditions, pages and retries. */
 
 beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0));
 afterEach(() => void vi.restoreAllMocks());
@@ -188,9 +188,8 @@ describe("a page", () => {
   });
   const page = (request: Partial<PageRequest>) =>
     readPage(list, { limit: 2, backward: false, startAfter: undefined, ...request }, Item);
-  /** The id in a cursor. */
   const idOf = (cursor: string) => pageRequest(list, { after: cursor }).startAfter;
-  /** The numbers of the items, and on which sides there are more. A cursor has the item at its end. */
+  /** The numbers of a page's items, and on which sides there are more. Each cursor must have the item at its end. */
   const shown = async (request: Partial<PageRequest>) => {
     const { items, before, after } = await page(request);
     if (before) expect(idOf(before)).toBe(items[0]?.id);

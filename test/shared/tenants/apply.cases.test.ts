@@ -8,7 +8,7 @@ import { transact } from "../../../shared/table/write.ts";
 import { type Applied, apply } from "../../../shared/tenants/apply.ts";
 import { operator } from "../../support/fixtures/apply.ts";
 
-/** What a file of tenants changes, and what is wrong with it. */
+/** The changes and the problems of a file of tenants. */
 
 const applied = (document: object): Promise<Applied> => apply(document, operator());
 
@@ -19,7 +19,7 @@ const problemsOf = async (document: unknown) => {
   return error.body.errors.map(({ source, sub_code, detail }) => `${source?.pointer} ${sub_code} ${detail}`);
 };
 
-/** A file with an account, one below it and one below that, a user and an order of the first. */
+/** Applies an account, one below it and one below that, and a user, a key and an order of the first. */
 const stored = async () => {
   const [acme, east, team, ops, order, key] = Array.from({ length: 6 }, () => newId());
   const ids = { acme, east, team, ops, order, key };

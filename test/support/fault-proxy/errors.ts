@@ -1,6 +1,5 @@
 import type { FaultKind } from "./proxy.ts";
 
-/** The body of a DynamoDB error. */
 export const dynamoError = (type: string, more = {}) =>
   JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message: "injected", ...more });
 

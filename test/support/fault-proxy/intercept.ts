@@ -5,17 +5,17 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
 export type SdkCall = {
   readonly command: { readonly input: object };
-  /** `GetItem`, `TransactWriteItems`, `PutObject`. */
+  /** Such as `GetItem`, `TransactWriteItems` or `PutObject`. */
   readonly operation: string;
   readonly isTable: boolean;
 };
 
-/** Is given each call, and sends it with `pass`. */
+/** Receives each call, and sends it with `pass`. */
 type Visit = (call: SdkCall, pass: () => Promise<unknown>) => Promise<unknown>;
 
 const visitors = new Set<Visit>();
 
-/** The document client's commands have shorter names than the operations. */
+/** Completes the names of the document client's commands, such as Get. */
 const operationOf = ({ constructor: { name } }: object) =>
   name
     .replace(/Command$/, "")

@@ -7,8 +7,8 @@ import { injectedResponse } from "./errors.ts";
 import { transactionRules } from "./transactions.ts";
 
 /**
- * A proxy between the SDK and DynamoDB, S3 or the carrier: it records every call and its cost, and injects faults that no
- * server can be asked for.
+ * A proxy between the SDK and DynamoDB, S3 or the carrier. It records every call and its cost, and injects faults that no server
+ * produces on request.
  */
 
 export const faultKinds = [
@@ -24,7 +24,7 @@ export const faultKinds = [
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-/** A fault in the `nth` call (from 1) whose operation matches, and in `times` calls in all. */
+/** A fault in `times` calls whose operation matches, starting with the `nth` (from 1). */
 export type ArmedFault = {
   readonly kind: FaultKind;
   readonly operation: RegExp;
@@ -33,28 +33,27 @@ export type ArmedFault = {
 };
 
 export type ProxiedCall = {
-  /** `GetItem`, `PutObject`, `PUT /carts/…`. */
+  /** Such as `GetItem`, `PutObject` or `PUT /carts/…`. */
   readonly operation: string;
   readonly startedAt: number;
   endedAt: number;
-  /** The capacity units that DynamoDB charged. */
+  /** Charged by DynamoDB. */
   units: number;
-  /** The URL of the request. */
   readonly sent: string;
-  /** Breaks the client's connection, while the call goes on. */
+  /** Breaks the client's connection, while the call continues. */
   readonly abandon: () => void;
   fault?: FaultKind;
 };
 
-/** Called for each call before it is forwarded, and again before its response is. The proxy waits for it. */
+/** Called before each call is forwarded, and again before its response is sent. The proxy waits for the returned promise. */
 export type Watch = (call: ProxiedCall, moment: "before" | "after") => Promise<void>;
 
 type Options = {
-  /** Added to each response, so that concurrent calls overlap. */
+  /** Delays each response, so that concurrent calls overlap. */
   readonly latencyMs?: number;
-  /** For `delay`: longer than the client's timeout. */
+  /** The time of the fault `delay`, longer than the client's timeout. */
   readonly delayMs?: number;
-  /** For `late`: when a call arrives whose client has timed out. */
+  /** The delay of the fault `late`, longer than the client's timeout. */
   readonly lateMs?: number;
   /** How long a transaction locks its items. By default transactions never conflict, as in the emulators. */
   readonly transactionMs?: number;
@@ -112,7 +111,7 @@ export const startFaultProxy = async (target: string, options: Options = {}) => 
     const injected = fault && injectedResponse(fault, call.operation, isDynamo(incoming));
     if (injected) return outgoing.writeHead(injected.status, { "content-type": injected.type }).end(injected.body);
     if (fault === "delay") {
-      // A client that times out closes its connection, so there is nothing left to wait for.
+      // A client that times out closes its connection, which ends the wait.
       await Promise.race([sleep(delayMs, undefined, { ref: false }), once(incoming.socket, "close")]);
       return incoming.socket.destroy();
     }
@@ -135,7 +134,7 @@ export const startFaultProxy = async (target: string, options: Options = {}) => 
   return {
     url,
     calls,
-    /** Clears the recorded calls, and arms these faults in place of earlier ones. */
+    /** Clears the recorded calls, and replaces earlier faults with these. */
     arm: (...faults: readonly ArmedFault[]) => {
       calls.length = 0;
       armed = faults.map((fault) => ({ ...fault, left: fault.times ?? 1, skip: (fault.nth ?? 1) - 1 }));
@@ -156,7 +155,7 @@ export const startFaultProxy = async (target: string, options: Options = {}) => 
   };
 };
 
-/** The number of sequential rounds: the longest chain of calls in which each starts after the one before has ended. */
+/** The number of sequential rounds, which is the longest chain of calls in which each starts after the previous one has ended. */
 export const sequentialRounds = (calls: readonly Pick<ProxiedCall, "startedAt" | "endedAt">[]): number => {
   const depths = new Map<(typeof calls)[number], number>();
   for (const call of calls.toSorted((a, b) => a.startedAt - b.startedAt)) {
@@ -183,7 +182,7 @@ const operationOf = ({ headers, method = "", url = "" }: IncomingMessage): strin
 
 const isDynamo = ({ headers }: IncomingMessage) => String(headers["x-amz-target"] ?? "").startsWith("DynamoDB");
 
-/** Adds a request for the consumed capacity to a call to DynamoDB. */
+/** Makes a call to DynamoDB return the consumed capacity. */
 const measured = (incoming: IncomingMessage, body: Buffer): Buffer =>
   isDynamo(incoming)
     ? Buffer.from(JSON.stringify({ ...JSON.parse(body.toString()), ReturnConsumedCapacity: "TOTAL" }))
@@ -196,7 +195,7 @@ const unitsOf = (incoming: IncomingMessage, content: Buffer): number => {
 };
 
 const forward = async (target: string, incoming: IncomingMessage, body: Buffer) => {
-  // The Host header is left as it is, since it is part of a signature.
+  // The Host header stays, since the signature covers it.
   const outgoing = httpRequest(target + incoming.url, {
     method: incoming.method,
     headers: { ...incoming.headers, "content-length": body.length },
@@ -206,7 +205,7 @@ const forward = async (target: string, incoming: IncomingMessage, body: Buffer) 
   if (!response) throw new Error("no response");
   const content = await buffer(response);
   const { headers, statusCode: status = 500 } = response;
-  // They are about the connection to the target, which stays open for longer than the one to the client.
+  // These headers describe the connection to the target, which stays open longer than the client's.
   for (const name of ["transfer-encoding", "connection", "keep-alive"]) delete headers[name];
   // The response to a HEAD has the length of the content that a GET would have.
   const length = incoming.method === "HEAD" ? (headers["content-length"] ?? 0) : content.length;

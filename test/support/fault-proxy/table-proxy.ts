@@ -33,12 +33,11 @@ const Input = z.object({
 });
 
 export type TableCall = {
-  /** `GetItem`, `TransactWriteItems`. */
+  /** Such as `GetItem` or `TransactWriteItems`. */
   readonly operation: string;
   readonly input: z.infer<typeof Input>;
-  /** The items that it reads or writes. For a query, the prefix of their sort keys. */
+  /** The items that the call reads or writes. For a query, `sk` is the prefix of their sort keys. */
   readonly items: readonly Key[];
-  /** The updates of a transaction. */
   readonly updates: readonly Update[];
 };
 
@@ -60,16 +59,16 @@ export const tableCallOf = ({ operation, command }: SdkCall): TableCall => {
   return { operation, input, items: itemsOf(operation, input), updates };
 };
 
-/** Calls `visit` for each call, which calls `pass` to send it; returns a function that ends the interception. */
+/** Calls `visit` for each call; `visit` calls `pass` to send it. Returns a function that ends the interception. */
 export const interceptTableCalls = (visit: (call: TableCall, pass: () => Promise<unknown>) => Promise<unknown>) =>
   interceptCalls((call, pass) => (call.isTable ? visit(tableCallOf(call), pass) : pass()));
 
-/** What IAM is asked for: an action and, for one on an item, its partition and the attributes that are written. */
+/** A permission that a call needs: an action and, if it concerns an item, the item's partition and the written attributes. */
 export type Wanted = { readonly action: string; readonly pk: string; readonly attributes: readonly string[] };
 
-/** Each write of a transaction, and each item of a batch, is asked for. */
+/** One for each write of a transaction, or item of a batch. */
 export const wantedBy = ({ operation, input, items }: TableCall): Wanted[] => {
-  // A scan is of no partition.
+  // A scan has no partition.
   if (!input.TransactItems)
     return (items.length > 0 ? items : [{ pk: "" }]).map(({ pk }) => ({ action: operation, pk, attributes: [] }));
   return input.TransactItems.flatMap(({ Put, Update, Delete, ConditionCheck }) => [
@@ -80,7 +79,7 @@ export const wantedBy = ({ operation, input, items }: TableCall): Wanted[] => {
   ]);
 };
 
-/** Does something before the first call of this test that matches. */
+/** Runs `act` before the first matching call of this test. */
 export const beforeTableCall = (matches: (call: TableCall) => boolean, act: () => Promise<unknown>): void => {
   let done = false;
   const stop = interceptTableCalls(async (call, pass) => {
@@ -94,8 +93,8 @@ export const beforeTableCall = (matches: (call: TableCall) => boolean, act: () =
 };
 
 /**
- * Sends this many requests to the service in this process. None writes before all have read what they decide by, so that their
- * transactions meet: without this, the first is often done before the others are connected.
+ * Sends `count` requests to the service in this process. None writes before all have read the items that they depend on, so that
+ * their transactions conflict. Otherwise the first is often done before the others are connected.
  */
 export const atOnce = async <T>(count: number, send: (n: number) => Promise<T>): Promise<T[]> => {
   const { promise: allHaveRead, resolve } = Promise.withResolvers<void>();

@@ -8,10 +8,10 @@ type Handler = {
   httpHandlerConfigs: () => Timeouts;
 };
 
-/** The configured timeouts of each of our clients, by the port that it calls. */
+/** The configured timeouts of each client of the service, by the port that it calls. */
 export const configuredTimeouts = new Map<number, Timeouts>();
 
-/** Replaces the timeout of every SDK call with this one, which may depend on the operation of DynamoDB. */
+/** Replaces the timeout of every SDK call. The new one may depend on DynamoDB's operation. */
 export const shortenTimeouts = (timeoutMs: (operation: string) => number): void => {
   const prototype: Handler = Object.getPrototypeOf(new DynamoDBClient({}).config.requestHandler);
   const { handle } = prototype;

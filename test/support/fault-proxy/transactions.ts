@@ -3,9 +3,9 @@ import * as z from "zod/mini";
 import { dynamoError } from "./errors.ts";
 
 /**
- * Adds the conflicts that emulators of DynamoDB lack. During a transaction, the table refuses every other transaction and
- * every write of a single item that touches the same items (TransactionConflict), and a repetition of the transaction
- * (TransactionInProgress). Reads pass. The emulators handle the token of a transaction that has ended.
+ * Adds the conflicts that emulators of DynamoDB lack. During a transaction, it refuses every other transaction and every write of a
+ * single item that touches the same items (TransactionConflict), and a repetition of the same transaction (TransactionInProgress).
+ * Reads pass. The emulators themselves handle the token of a transaction that has ended.
  * Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
  */
 

@@ -1,7 +1,7 @@
 import { differencesOf, pageOf, printAll } from "./description.ts";
 import { otherStages, synthesize } from "./template.ts";
 
-/** docs/deployed.txt and docs/deployed-variants.txt, as the code would have them: what a reviewer sees of a change of infra/aws. */
+/** Generates docs/deployed.txt and docs/deployed-variants.txt, which show a reviewer the effect of a change in infra/aws. */
 
 const introduction = `Everything that npm run deploy -- -c stage=production creates. Written by npm run deployed; npm test fails where it is not what the code
 deploys. Only the carrier's URL is an example.

@@ -10,7 +10,6 @@ export type Template = {
 };
 
 type Described = { readonly kind: string; readonly properties: PlainObject };
-/** The resources of a stack by their names. */
 export type Description = ReadonlyMap<string, Described>;
 
 const isList = (value: Plain | undefined): value is readonly Plain[] => Array.isArray(value);
@@ -18,7 +17,7 @@ const isObject = (value: Plain | undefined): value is PlainObject =>
   typeof value === "object" && value !== null && !isList(value);
 const listOf = (value: Plain = []): readonly Plain[] => (isList(value) ? value : [value]);
 
-/** What is not written out. */
+/** Values that the description abbreviates or omits. */
 type Known = { readonly stackName: string; readonly tags: PlainObject };
 
 /** Describes the resources of a template. A resource's name is its place in the tree of constructs below the stack. */
@@ -49,24 +48,24 @@ export const describe = ({ Resources, Outputs }: Template, { stackName, tags }: 
 };
 
 const nameOf = ({ Type, Metadata }: Resource, stackName: string): string | undefined => {
-  // A restored table has its name in its path.
+  // The path of a restored table contains the table's name.
   if (Type === "AWS::DynamoDB::Table") return "Table";
   const path = isObject(Metadata) ? Metadata["aws:cdk:path"] : undefined;
   if (typeof path !== "string") return undefined;
-  // CDK makes some names unique by the stack's name and a hash.
+  // CDK adds the stack's name and a hash to some names, to make them unique.
   return path
     .replace(/^[^/]+\/|[.:][^/]*[0-9A-F]{8}[^/]*(?=\/Resource$|$)|\/Resource$|[0-9A-F]{8}$/g, "")
     .replace(stackName.replaceAll("-", ""), "");
 };
 
-/** A resource's type. Methods of the API with and without a function have little in common. */
+/** A resource's type. API methods with and without a function differ too much to be one type. */
 const kindOf = ({ Type, Properties = {} }: Resource) => {
   const integration = isObject(Properties) ? (Properties.Integration ?? {}) : {};
   const type = Type.replace("AWS::", "");
   return isObject(integration) && integration.Type ? `${type} ${integration.Type}` : type;
 };
 
-/** The resources that one depends on, or, of a type that it depends on as a whole but for itself, the type. */
+/** The resources that one depends on. If these are all others of a type with more than five resources, the type replaces them. */
 const dependencies = (ids: readonly Plain[], own: string, resources: Template["Resources"]): readonly Plain[] => {
   const byType = Object.groupBy(Object.entries(resources), ([, { Type }]) => Type);
   const whole = Object.entries(byType).filter(
@@ -79,7 +78,7 @@ const dependencies = (ids: readonly Plain[], own: string, resources: Template["R
 
 const partsOfStatement = ["Effect", "Principal", "Action", "Resource", "Condition", "Sid"];
 
-/** Replaces references by names, documents in JSON by what they say, and statements of policies by sentences. */
+/** Replaces references with names, JSON texts with their content, and policy statements with sentences. */
 const simplifying = (find: (id: string) => string, stackName: string, tags: string) => {
   const reference = (text: string) => `\${${text}}`;
   const textOf = (value: Plain) => (typeof value === "string" ? value : inline(value));
@@ -128,7 +127,7 @@ const simplifying = (find: (id: string) => string, stackName: string, tags: stri
   return simplify;
 };
 
-/** A list of names and values, or of policies with their names, as an object. */
+/** Converts a list of names and values, or of policies with names, to an object. */
 const simplifyList = (list: readonly Plain[]): Plain => {
   const entries = list.map((each) => {
     const { Name, Key, Value, PolicyName, PolicyDocument, ...others } = isObject(each) ? each : { other: true };
@@ -150,12 +149,11 @@ const leaves = (object: PlainObject, path = ""): [path: string, value: Plain][] 
     hasProperties(value) ? leaves(value, `${path}${name}.`) : [[`${path}${name}`, value] satisfies [string, Plain]],
   );
 
-/** Values by their paths. */
 type Values = ReadonlyMap<string, Plain>;
 
 const none = "(none)";
 
-/** The paths, as short as they can be, below which an object has none of these values. */
+/** The shortest paths below which an object has none of these values. */
 const lacking = (object: PlainObject, values: Values): readonly string[] => {
   const found = leaves(object).map(([path]) => `${path}.`);
   const missing = [...values.keys()].flatMap((path) => {
@@ -166,7 +164,7 @@ const lacking = (object: PlainObject, values: Values): readonly string[] => {
   return [...new Set(missing)];
 };
 
-/** What of an object differs from these values, and what it lacks. */
+/** The properties of an object that differ from these values, and the paths that it lacks. */
 const except = (object: PlainObject, values: Values): PlainObject => ({
   ...differing(object, values, ""),
   ...Object.fromEntries(lacking(object, values).map((path) => [path, none])),
@@ -203,7 +201,7 @@ const pairs = (object: PlainObject) =>
 
 const width = 180;
 
-/** A property in one line, or, if that is too long, with a line for each of its parts. */
+/** Prints a property in one line, or in one line per part if it is too long. */
 const print = (name: string, value: Plain, indent: string): string[] => {
   const [[key = "", only = null] = [], ...others] = isObject(value) ? Object.entries(value) : [];
   if (key && others.length === 0) return print(`${name}.${key}`, only, indent);
@@ -215,7 +213,7 @@ const print = (name: string, value: Plain, indent: string): string[] => {
   return [label, ...value.map((each) => `${indent}  - ${typeof each === "string" ? each : inline(each)}`)];
 };
 
-/** Properties in a line, or, if they are too many, in a line each. */
+/** Prints properties in one line, or in one line each if they are too long. */
 export const printAll = (title: string, properties: PlainObject): string[] => {
   const line = `${title} ${pairs(properties)}`.trim();
   if (line.length <= width) return [line];
@@ -225,11 +223,11 @@ export const printAll = (title: string, properties: PlainObject): string[] => {
 const titleOf = (name: string, kind: string) => (kind ? `${name} (${kind})` : name);
 const byKind = (description: Description) => Map.groupBy(description.values(), ({ kind }) => kind);
 
-/** What the resources of each kind have in common, where there are three or more. */
+/** The common values of each kind that has at least three resources. */
 const commonByKind = (description: Description): ReadonlyMap<string, Values> =>
   new Map([...byKind(description)].map(([kind, all]) => [kind, all.length > 2 ? commonOf(all) : new Map()] as const));
 
-/** Each resource in a line, with what it has beyond what its kind has in common. */
+/** Lists each resource with the properties that differ from the common values of its kind. */
 export const pageOf = (description: Description): readonly string[] => {
   const common = commonByKind(description);
   const shared = [...common].flatMap(([kind, values]) =>
@@ -241,7 +239,7 @@ export const pageOf = (description: Description): readonly string[] => {
   return [...shared, "", ...resources];
 };
 
-/** The values that differ, by their paths. Of a list, what it has more and what it lacks. */
+/** The values that differ, by their paths. For a list, the added and the removed elements. */
 const changesOf = (properties: PlainObject, before: Values): (readonly [path: string, value: Plain])[] => {
   const changed = leaves(properties).flatMap(([path, now]): (readonly [string, Plain])[] => {
     const old = before.get(path);
@@ -255,7 +253,7 @@ const changesOf = (properties: PlainObject, before: Values): (readonly [path: st
   return [...changed, ...lacking(properties, before).map((path) => [path, none] as const)];
 };
 
-/** "every": all that have the property, or all there are, with two exceptions at most. */
+/** Uses "every" for all resources of a kind, or all that have the property, with at most two exceptions. */
 const titleOfAll = (names: readonly string[], kind: string, groups: readonly (readonly [string, Described][])[]) => {
   const [exceptions] = groups
     .filter((group) => group.length > 2 && group.length >= names.length)
@@ -265,7 +263,7 @@ const titleOfAll = (names: readonly string[], kind: string, groups: readonly (re
   return [`every ${kind}`, ...(exceptions.length > 0 ? [`but ${exceptions.join(", ")}`] : [])].join(" ");
 };
 
-/** What another stack has and lacks. */
+/** The resources that another stack lacks, changes and adds. */
 export const differencesOf = (other: Description, description: Description): readonly string[] => {
   const common = commonByKind(description);
   const changes = [...other].flatMap(([name, { kind, properties }]) => {

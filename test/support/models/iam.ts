@@ -2,9 +2,9 @@ import { onTestFinished } from "vitest";
 import { interceptTableCalls, type Wanted, wantedBy } from "../fault-proxy/table-proxy.ts";
 import { synthesize } from "./template.ts";
 
-/** IAM, as far as it decides on calls to the table: a model of the conditions that infra/aws/grants.ts uses. */
+/** A model of IAM for calls to the table. It has only the conditions that infra/aws/grants.ts uses. */
 
-/** The sentences about the table in the policies of a role, or in a managed policy, of production. */
+/** The sentences about the table in the policies of a production role, or in a managed policy. */
 const statementsOf = (holder: string) => {
   const { properties } = synthesize("production").resources.get(holder) ?? {};
   return [
@@ -24,7 +24,7 @@ const statementsOf = (holder: string) => {
   });
 };
 
-/** From now on, this process's calls to the table need the permission of this role or managed policy, until the test ends. */
+/** Until the test ends, allows only calls to the table that this role or managed policy permits. */
 export const allowOnly = (holder: string) => {
   const statements = statementsOf(holder);
   const isAllowed = ({ action, pk, attributes }: Wanted) =>

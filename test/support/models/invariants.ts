@@ -7,12 +7,12 @@ import type { Item } from "../../../shared/table/expressions.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { queryAll, scan } from "../../../shared/table/read.ts";
 
-/** What must hold after every test that disturbs writes: the items are consistent, and each change has exactly one event. */
+/** Invariants that hold after every test that disturbs writes: items are consistent, and each change has exactly one event. */
 
 const rule = "events equal changes";
 const actionOf = ({ type }: Event) => type.split(".")[1] ?? "";
 
-/** Each version of an attachment or a switch that exists has one event; one that does not exist was deleted once. */
+/** Each version of an attachment or a switch has one event. A deleted one also has one event of its deletion. */
 const documentFindings = (events: readonly Event[], versions: ReadonlyMap<string, number>): Finding[] => {
   const changes = events.filter((event) => /^(switch|\w+_attachment)\.(created|updated|deleted)$/.test(event.type));
   const byId = Map.groupBy(changes, ({ resource }) => resource.id);
@@ -26,7 +26,7 @@ const documentFindings = (events: readonly Event[], versions: ReadonlyMap<string
   });
 };
 
-/** The last decision of the carrier is the one in the receipt, and none but a refusal is recorded twice in a row. */
+/** The receipt has the carrier's last decision, and only a refusal is recorded twice in a row. */
 const receiptFindings = (events: readonly Event[], receipts: ReadonlyMap<string, Receipt>): Finding[] => {
   const decisions = events.filter(({ type }) => /\.(forwarded|refused|withdrawn)$/.test(type));
   const byReceipt = Map.groupBy(decisions, ({ parent, resource }) => `${parent?.id} ${resource.id}`);
@@ -45,7 +45,7 @@ const endings: Readonly<Record<string, string>> = {
   CRASHED: "order.checkout_failed",
 };
 
-/** A run that has ended has one event, of how it ended; no other has one. A run before the last of its order has failed. */
+/** A run has one event once it has ended, which reports how, and none before. Each run before the last of its order has failed. */
 const runFindings = (events: readonly Event[], runs: ReadonlyMap<string, string>): Finding[] => {
   const ends = events.filter(({ type }) => /^order\.check/.test(type));
   const byRun = Map.groupBy(ends, ({ actor }) => actor.id);
@@ -99,5 +99,5 @@ async function* itemsOf(order: string): AsyncGenerator<Item> {
     for (const prefix of ["ATTACHMENT#", "EVENT#", "RECEIPT#", "CHECKOUT"]) yield* queryAll({ pk: partition, prefix });
 }
 
-/** Checks the history of one order and its requests. Nothing may change them meanwhile. */
+/** Checks the history of one order and its requests, which must not change meanwhile. */
 export const checkHistory = (order: string): Promise<Finding[]> => historyFindings(itemsOf(order));

@@ -12,21 +12,21 @@ import { describe, type PlainObject, type Template } from "./description.ts";
 const root = join(import.meta.dirname, "../../..");
 const { context: flags } = JSON.parse(readFileSync(join(root, "cdk.json"), "utf8"));
 
-/** The paths of resources are their names. Findings would fail the synthesis, but here a test reports them. */
+/** Keeps the paths of resources, which description.ts uses as names. Findings do not fail the synthesis, since a test reports them. */
 const context = {
   ...flags,
   "aws:cdk:enable-path-metadata": true,
   "@aws-cdk/core:failSynthOnValidationErrors": false,
 };
 
-/** A stage by its file's name, with some of its settings changed, and perhaps a name. */
+/** The file name of a stage, changes of its settings, and possibly a name. */
 type Choice = {
   readonly stage: "production" | "sandbox";
   readonly settings?: PlainObject;
   readonly name?: string;
 };
 
-/** Together, these use every setting. Their names are in docs/deployed-variants.txt. */
+/** Together, these use every setting. docs/deployed-variants.txt shows their names. */
 const choices = {
   production: { stage: "production", settings: { carrierUrl: "https://carrier.example" } },
   "a sandbox": { stage: "sandbox", name: "anna" },
@@ -87,7 +87,7 @@ const synthesizeIn = (folder: string, choice: Choice) => {
   const own = JSON.parse(readFileSync(join(root, `infra/aws/stages/${stage}.json`), "utf8"));
   const file = join(folder, `${stage}.json`);
   writeFileSync(file, JSON.stringify({ ...own, ...changed }));
-  // The functions' code is empty, which the template does not show.
+  // The functions' code is empty, because the template does not contain it.
   for (const { file } of functionNames.map(entryPointOf)) {
     mkdirSync(join(folder, "bundles", file), { recursive: true });
     writeFileSync(join(folder, "bundles", file, "index.mjs"), `// ${file}`);
@@ -114,7 +114,7 @@ const synthesizeIn = (folder: string, choice: Choice) => {
     }),
     terminationProtection,
     warnings: artifact.messages.filter(({ level }) => level === "warning").map(({ entry }) => String(entry.data)),
-    /** The findings of cdk-nag that are not accepted. */
+    /** The findings of cdk-nag that are not suppressed. */
     findings: report.pluginReports.flatMap(({ violations }) =>
       violations.flatMap(({ ruleName, violatingConstructs }) =>
         violatingConstructs.map(({ constructPath }) => `${ruleName} ${constructPath}`),

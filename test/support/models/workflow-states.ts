@@ -1,6 +1,6 @@
 import { workflow as definition } from "../../../functions/checkout/workflow.ts";
 
-/** The workflow as AWS gets it, in JSON, and the parts of it that tests need. */
+/** The workflow as JSON, as it is deployed to AWS, and the parts of it that tests need. */
 export const workflowText = JSON.stringify(definition);
 
 export type State = {
@@ -21,7 +21,6 @@ type Machine = {
 
 export const workflow: Machine = JSON.parse(workflowText);
 
-/** The states that may follow a state. */
 export const nextOf = (state: State | undefined): string[] => {
   const { Next, Default, Choices = [], Catch = [] } = state ?? { Type: "none" };
   return [Next, Default, ...Choices.map((choice) => choice.Next), ...Catch.map((caught) => caught.Next)].filter(

@@ -4,7 +4,7 @@ import { runNode } from "./shell.ts";
 export const admin = (args: readonly string[], options?: Parameters<typeof runNode>[1]) =>
   runNode(["infra/admin/admin.ts", ...args], options);
 
-/** A function that runs a command, which must succeed with --json, and returns what it prints. */
+/** Returns a function that runs a command with --json, which must succeed, and returns the printed JSON. */
 export const jsonOf =
   (run: typeof admin) =>
   async (args: readonly string[], input = "") => {

@@ -5,8 +5,8 @@ import * as z from "zod/mini";
 import { checkOut } from "../servers/workflow.ts";
 
 /**
- * A process to be killed: runs each order's checkout up to its moment (`before checkout/submit`, `after PUT`), prints the order's
- * id, and stops there.
+ * A process that a test kills. It runs each order's checkout up to its moment (`before checkout/submit`, `after PUT`), prints the
+ * order's id, and stops there.
  */
 const Orders = z.array(z.object({ order: z.string(), moment: z.string(), run: z.string() }));
 

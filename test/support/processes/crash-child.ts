@@ -11,7 +11,6 @@ const startCrashChild = async () => {
   const [line] = await once(child.stdout, "data");
   return {
     url: String(line).trim(),
-    /** Kills it with SIGKILL. */
     kill: async () => {
       child.kill("SIGKILL");
       await ended;

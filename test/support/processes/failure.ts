@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 
-/** The result of a command that exits with `code` and prints this on stderr, and nothing else. */
+/** The result of a command that exits with `code` and prints only this, to stderr. */
 export const failure = (code: number, message: string | RegExp) => ({
   code,
   stdout: "",

@@ -22,7 +22,7 @@ const State = z.object({
   demo: z.record(z.string(), z.string()),
 });
 
-/** The environment of a user, without the variables of the tests' service. */
+/** Matches the variables of the tests' service, which the environment of a user lacks. */
 const ours =
   /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_|DYNAMODB_|S3_|STEP_FUNCTIONS_|AWS_ENDPOINT_|STATE_MACHINE_|(APPLY|ORDERING)_FUNCTION_|CARRIER_|PATCHBAY_|LOG_LEVEL|PORT$|NODE_V8_COVERAGE$)/;
 export const userEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
@@ -39,13 +39,13 @@ const killGroup = (pid: number) => {
   }
 };
 
-/** Creates a folder for the data and the state of local services. `remove` stops all services and deletes it. */
+/** Creates a folder for the data and the state of local services. `remove` stops all services and deletes the folder. */
 export const localServices = () => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-local-"));
   const [data, state] = [join(folder, "data"), join(folder, "state")];
   const started: ChildProcess[] = [];
 
-  /** Starts the local service in a new process group, and collects its output. The last parameter may be npm itself. */
+  /** Starts the local service in a new process group, and collects its output. The last parameter may be a command with npm. */
   const spawnService = (
     args: readonly string[] = ["--data", data],
     env: Readonly<Record<string, string>> = {},
@@ -72,7 +72,6 @@ export const localServices = () => {
     return { child, output, ready };
   };
 
-  /** Starts a service and waits until it is ready. */
   const start = async (args?: readonly string[], env?: Readonly<Record<string, string>>) => {
     const { child, output, ready } = spawnService(args, env);
     if (!(await ready)) throw new Error(`npm start ended before it was ready: ${output.stderr}`);
@@ -98,7 +97,7 @@ export const localServices = () => {
         fetch(`${url}/api/v1${path}`, { method, headers: { authorization: `Bearer ${demo.KEY}` }, body }),
       /** The path of the attachments of the demo's request. */
       attachments: `/requests/${demo.REQUEST}/attachments`,
-      /** What the carrier has of the demo's order. */
+      /** The demo order's cart at the carrier. */
       cart: async (): Promise<unknown> => (await fetch(`${environment.CARRIER_URL}/carts/${demo.ORDER}`)).json(),
       /** Applies a tenants file as an ordering system does. */
       apply: async (document: object): Promise<unknown> => {
@@ -114,7 +113,7 @@ export const localServices = () => {
         const start = new StartExecutionCommand({ stateMachineArn, name: `checkout-${order}-1`, input });
         await new SFNClient({ endpoint }).send(start);
       },
-      /** `kill -9` of the whole process group. */
+      /** Kills the whole process group with SIGKILL. */
       kill: () => signal("SIGKILL"),
       /** The SHA-256 of every file in the bucket, by the id of its attachment. */
       files: async (): Promise<Map<string, string>> => {
@@ -136,7 +135,7 @@ export const localServices = () => {
 
   const remove = async () => {
     for (const child of started) {
-      // Also kills what an ended child has left in its group.
+      // Also kills processes that an ended child has left in its group.
       if (child.pid !== undefined) killGroup(child.pid);
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
       await exited(child);

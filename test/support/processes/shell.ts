@@ -8,7 +8,7 @@ const cwd = join(import.meta.dirname, "../../..");
 
 /** Runs a script in bash, in the project's folder. `onLine` is called with each line that it prints. */
 export const runScript = async (script: string, env: NodeJS.ProcessEnv, onLine = async (_: string) => {}) => {
-  // With a socket as its input and no SHLVL, as in cron, bash takes itself for a remote shell and reads its rc files.
+  // If its input is a socket and SHLVL is unset, as in cron, bash assumes that it is a remote shell and reads its rc files.
   const shell = spawn("bash", ["--norc", "-euo", "pipefail", "-c", script], { cwd, env });
   const exit = once(shell, "close");
   const errors = text(shell.stderr);

@@ -24,7 +24,7 @@ const redirect = (
     return true;
   };
   process.exitCode = undefined;
-  // As on a wide terminal, unless a test chooses a width.
+  // Simulates a wide terminal unless a test chooses a width.
   Object.assign(process.env, { COLUMNS: "1000", ...environment, ...env });
   Object.defineProperty(process, "stdin", { value: input, configurable: true });
   process.stdout.write = writeTo("stdout");
@@ -47,12 +47,12 @@ const redirect = (
 type Options = {
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether the input comes from a terminal: then commands ask. */
+  /** Whether the input comes from a terminal, where commands ask for confirmation. */
   readonly isTerminal?: boolean;
 };
 
 /**
- * Runs a command of the operators' CLI in this process, ten times as fast as in a separate one. Runs one command at a time,
+ * Runs a command of the operators' CLI in this process, ten times as fast as in a separate one. Only one command can run at a time,
  * with the tests' DynamoDB client. `processes/admin-cli.ts` runs commands as users do.
  */
 export const admin = async (args: readonly string[], { input = "", env = {}, isTerminal = false }: Options = {}) => {

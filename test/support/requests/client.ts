@@ -23,7 +23,6 @@ type RequestParts = {
 export const fetchFromService = ({ method, path, init }: EndpointRequest): Promise<Response> =>
   fetch((process.env.PATCHBAY_URL ?? inject("baseUrl")) + path, { ...init, method });
 
-/** Sends a request and reads the response. */
 export const send = async (request: EndpointRequest) => {
   const response = await fetchFromService(request);
   const text = await response.text();
@@ -42,7 +41,7 @@ export const call = (method: string, path: string, { key, headers = {}, json, bo
   return send({ method, path, init: { headers: all, body: json === undefined ? bytes : JSON.stringify(json) } });
 };
 
-/** The errors of a 422 as "place pointer sub_code", in order. */
+/** The errors of a 422, each as "place pointer sub_code", in order. */
 export const invalidParametersOf = ({ body }: ReceivedResponse): string[] =>
   z.parse(ErrorBody, body).errors.map(({ source, sub_code }) => `${source?.in} ${source?.pointer} ${sub_code}`);
 
@@ -52,7 +51,7 @@ export const codeOf = ({ body }: ReceivedResponse): string | undefined => z.pars
 /** An error body with one error. */
 export const errorBody = (object: Record<string, unknown>) => ({ errors: [{ sub_code: "none", ...object }] });
 
-/** The body of a 422 with one error: what is wrong with which parameter. */
+/** The body of a 422 with one error about one parameter. */
 export const invalidBody = (place: "body" | "header" | "path" | "query", pointer: string, error: object) =>
   errorBody({
     code: "invalid_parameter",
@@ -69,7 +68,6 @@ export const takenBody = (pointer: string, resource: object) =>
     params: { resource },
   });
 
-/** The body of a 403 without a permission. */
 export const deniedBody = (permission: string) =>
   errorBody({
     code: "access_denied.permission",
@@ -78,7 +76,6 @@ export const deniedBody = (permission: string) =>
     params: { permission },
   });
 
-/** The body of a 404 for a resource. */
 export const notFoundBody = (type: string, id: string) =>
   errorBody({
     code: "not_found",

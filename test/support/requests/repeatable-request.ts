@@ -9,17 +9,17 @@ import { createResource, requestTo } from "./request-per-endpoint.ts";
 /** The id of a route's parent. */
 export const parentId = (t: Tenants, { parent }: Route, name = "acme"): string => (parent ? t[parent](name) : "");
 
-/** Creates the resource in a route's path in the account acme; returns its id, or "" for a route without one. */
+/** Creates the resource in a route's path in the account acme; returns its id, or "" for a route without a resource. */
 export const resourceFor = (t: Tenants, route: Route, name: string): Promise<string> =>
   createResource(fetchFromService, route, { key: t.key("acme"), parent: parentId(t, route), data: { name } });
 
-/** The data of a body for a resource with this name. */
+/** The body's data for a resource with this name. */
 export const dataOf = ({ document, resource, operation }: Route, name: string) => {
   if (document === "upload") return declaredFile(newContent(), { filename: name });
   return operation === "create" && resource !== "switch" ? { name, reference_id: name } : { name };
 };
 
-/** Prepares a request that can be sent repeatedly, a POST with an Idempotency-Key, and counts the resources that it leaves. */
+/** Prepares a request that can be repeated (a POST has an Idempotency-Key), and functions that count the resources it leaves. */
 export const repeatableRequest = async (t: Tenants, route: Route, headers: Record<string, string> = {}) => {
   const name = randomUUID();
   const resource = await resourceFor(t, route, `before ${name}`);

@@ -71,7 +71,7 @@ export const requestTo = (route: Route, options: RequestOptions): EndpointReques
 
 const Created = z.object({ data: z.object({ id: z.string() }) });
 
-/** Creates the resource in a route's path, or sends the file of the upload in it; returns its id, or "" for a route without one. */
+/** Creates the resource in a route's path, or sends the file of its upload; returns the id, or "" for a route without either. */
 export const createResource = async (send: Send, route: Route, options: RequestOptions): Promise<string> => {
   if (route.on === "collection") return "";
   const content = newContent();
@@ -96,8 +96,8 @@ export type KeyAndParents = {
 };
 
 /**
- * One request for each endpoint, or for each of these names, which may have a query (`switches/list?first=1`), by name. Each call
- * prepares a new request to a new resource. A list by reference_id finds a new attachment.
+ * Returns, by name, functions that prepare a request to each endpoint, or to each of `names`, which may have a query
+ * (`switches/list?first=1`). Each call prepares a new request to a new resource. A list by reference_id finds a new attachment.
  */
 export const requestPerEndpoint = (
   send: Send,

@@ -19,7 +19,7 @@ export const captureLogs = () => {
   process.env.LOG_LEVEL = "DEBUG";
   return {
     written,
-    /** What was written, where that is the log. */
+    /** Fails if anything but the log was written. */
     lines: () => written.map((line) => JSON.parse(line)),
     stop: () => {
       process.env.LOG_LEVEL = "SILENT";

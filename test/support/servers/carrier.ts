@@ -18,7 +18,7 @@ const Cart = z.custom<ReturnType<typeof cartDocument>>();
 const readCart = async (url: string, order: string) =>
   z.parse(Cart, await (await fetch(`${url}/carts/${order}`)).json());
 
-/** The files that a carrier has of a checked-out order, sorted, each as "request attachment bytes sha256". */
+/** The files of a checked-out order that a carrier has, sorted, each as "request attachment bytes sha256". */
 export const forwardedTo = async (url: string, order: string) => {
   const { attachments, checked_out } = await readCart(url, order);
   if (!checked_out) throw new Error("the cart is not checked out");
@@ -32,7 +32,7 @@ export const forwardedTo = async (url: string, order: string) => {
 
 /**
  * Starts the simulated carrier and configures the steps to call it. Only tests of a carrier that does not respond shorten the
- * timeout: on a busy machine, a short one would repeat calls without need.
+ * timeout, because on a busy machine a short one would repeat calls needlessly.
  */
 export const carrier = async ({ timeoutMs = 20_000 } = {}) => {
   const { url, close } = await startCarrier({ port: 0, token: "carrier-token" });
@@ -46,13 +46,13 @@ export const carrier = async ({ timeoutMs = 20_000 } = {}) => {
     url,
     close,
     cart,
-    /** The attachments forwarded to it, sorted, as "request attachment". Each must have been received once. */
+    /** The forwarded attachments, sorted, each as "request attachment". Fails unless each was received once. */
     forwarded: async (order: string) => {
       const { attachments } = await cart(order);
       for (const { received } of attachments) if (received !== 1) throw new Error(`received ${received} times`);
       return attachments.map(({ request_id, attachment_id }) => `${request_id} ${attachment_id}`).sort();
     },
-    /** The calls that it got, in order, as "PUT 201". */
+    /** The calls that the carrier received, in order, each as "PUT 201". */
     calls: async (order: string) => (await cart(order)).calls.map(({ method, status }) => `${method} ${status}`),
     misbehave: async (fault: Misbehaviour) => {
       const { status } = await fetch(`${url}/faults`, { method: "POST", body: JSON.stringify(fault) });

@@ -24,7 +24,7 @@ const secret = (isNew: boolean) => ({
 const noStack =
   "<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id X does not exist</Message></Error></ErrorResponse>";
 
-/** A simulated CloudFormation that has one stack with these outputs, its topic and its secret: on its first day, or later. */
+/** A simulated CloudFormation with one stack that has these outputs, a topic and a secret, on its first day or after its setup. */
 export const cloudFormation = (stackName: string, outputs: Readonly<Record<string, string>> = {}, isNew = true) =>
   createServer(async (request, response) => {
     const body = await text(request);

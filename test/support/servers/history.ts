@@ -7,7 +7,7 @@ import type { WorkflowEvent } from "../../../infra/local/step-functions.ts";
  */
 export const historyEvents = (event: WorkflowEvent): number => {
   if (event.type === "StateRetried") return 2;
-  // A failed task has no success event, which its exit has counted.
+  // A failed task has no success event, although StateExited counts one.
   if (event.type === "StateCaught") return -1;
   if (event.type === "StateEntered") return event.state.type === "Task" ? 3 : event.state.type === "Map" ? 2 : 1;
   if (event.type === "StateExited") return event.state.type === "Task" || event.state.type === "Map" ? 2 : 1;

@@ -20,7 +20,7 @@ const writes = /^(Put|Update|Delete|TransactWrite|BatchWrite)/;
 const unitsOf = (calls: readonly ProxiedCall[], writing: boolean) =>
   calls.reduce((sum, { operation, units }) => (writes.test(operation) === writing ? sum + units : sum), 0);
 
-/** `latencyMs` is added to every AWS call, so that concurrent calls overlap. */
+/** Every AWS call takes `latencyMs` longer, so that concurrent calls overlap. */
 export const measuredService = async (latencyMs = 20) => {
   const { AWS_ENDPOINT_URL_DYNAMODB = "", AWS_ENDPOINT_URL_S3 = "" } = process.env;
   const table = await startFaultProxy(AWS_ENDPOINT_URL_DYNAMODB, { latencyMs });

@@ -1,4 +1,4 @@
 import { serveEndpoints } from "./endpoints.ts";
 
-/** The service in this process, once for all of its files: one service for all processes would keep them waiting. */
+/** The service of this process, for all of its test files. A single service for all processes would keep them waiting. */
 export const ownGateway = await serveEndpoints();

@@ -14,7 +14,7 @@ const { AWS_ENDPOINT_URL_DYNAMODB = "", AWS_ENDPOINT_URL_S3 = "" } = process.env
 /** The addresses of the embedded DynamoDB and S3 behind the proxies. */
 const endpoints = { table: AWS_ENDPOINT_URL_DYNAMODB, files: AWS_ENDPOINT_URL_S3 };
 
-/** The length of shortened timeouts: longer with another DynamoDB than the embedded one, whose calls may be slow. */
+/** The length of shortened timeouts. TEST_TIMING=off allows for a DynamoDB that is slower than the embedded one. */
 export const shortTimeoutMs = process.env.TEST_TIMING === "off" ? 1_500 : 300;
 
 // Both are longer than a shortened timeout.
@@ -37,8 +37,8 @@ export const startOnNewTable = async () => {
 };
 
 /**
- * Makes retries free of charge for the SDK's retry quota. The quota refills slowly, so many faults in one process would use it
- * up, and later tests would get only one attempt per call.
+ * Makes retries cost nothing of the SDK's retry quota. The quota refills slowly, so many faults in one process would exhaust it,
+ * and later tests would get only one attempt per call.
  */
 const liftRetryQuota = async () => {
   const strategy = await new DynamoDBClient({}).config.retryStrategy();

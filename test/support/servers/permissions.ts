@@ -5,8 +5,8 @@ import { interceptCalls, type SdkCall } from "../fault-proxy/intercept.ts";
 import { tableCallOf, wantedBy } from "../fault-proxy/table-proxy.ts";
 
 /**
- * IAM for the tests: what a function calls without having it in its row of the tables of routes and steps fails, as on AWS.
- * The embedded services allow everything.
+ * IAM for the tests, since the embedded services allow everything. A function's call fails, as on AWS, unless its row in the tables
+ * of routes or steps permits it.
  */
 
 /** The actions on the table and the bucket, by function. All endpoints may read items. */

@@ -4,7 +4,7 @@ import { listen } from "../../../infra/local/listen.ts";
 
 export type CarrierResponse = number | readonly [status: number, headers: Record<string, string>, body?: string];
 
-/** A carrier, and a Lambda with its adapter, that stores nothing: the test chooses each of its responses. */
+/** A carrier, or Lambda with an adapter function, that stores nothing. The test chooses each response. */
 export const scriptedCarrier = async () => {
   /** The idempotency keys of all calls. */
   const keys: (string | undefined)[] = [];
@@ -12,7 +12,7 @@ export const scriptedCarrier = async () => {
   const { url, close } = await listen(
     createServer(async (incoming, outgoing) => {
       const { method, url: path = "" } = incoming;
-      // A call that is cut off, as its file is not the one uploaded, gets no response.
+      // A call that Patchbay cuts off because its file is not the uploaded one gets no response.
       if ((await text(incoming).catch(() => undefined)) === undefined) return outgoing.destroy();
       keys.push(incoming.headers["idempotency-key"]?.toString());
       const response = await respond(method === "GET" ? "GET cart" : `${method} ${path.split("/").at(-1)}`);
@@ -27,7 +27,7 @@ export const scriptedCarrier = async () => {
     respondWith: (response: typeof respond) => {
       respond = response;
     },
-    /** Responds to each call with the next of these. Returns the calls, each as its method and the end of its path. */
+    /** Responds to each call with the next response. Returns the calls, each as its method and the end of its path. */
     respondInTurn: (...responses: readonly CarrierResponse[]): readonly string[] => {
       const left = [...responses];
       const calls: string[] = [];

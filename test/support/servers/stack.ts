@@ -13,7 +13,7 @@ declare module "vitest" {
 
 /**
  * Starts the whole local service once for all tests, on free ports, and creates a folder for their temporary files. At the end,
- * stops it and deletes them, whatever the tests have left.
+ * stops the service and deletes the folder with everything in it.
  */
 export default async (project: TestProject) => {
   process.env.LOG_LEVEL = "SILENT";
@@ -22,9 +22,9 @@ export default async (project: TestProject) => {
   project.provide("baseUrl", stack.url);
   project.provide("environment", {
     ...stack.environment,
-    // As the functions in npm start: without the way through the table's door.
+    // Avoids the proxy in front of the table, as the functions in npm start do.
     AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "",
-    // The names on POSIX systems and on Windows.
+    // TMPDIR applies on POSIX systems, TEMP on Windows.
     TMPDIR: temporary,
     TEMP: temporary,
     LOG_LEVEL: "SILENT",

@@ -20,7 +20,7 @@ type Options = {
   readonly after?: StepHooks;
 };
 
-/** Wraps the steps with hooks. Records their names and latest states, the seconds that they wait, and the size of the largest state. */
+/** Wraps the steps with hooks. Records their names, latest states and waits in seconds, and the size of the largest state. */
 const interceptSteps = ({ before = {}, after = {} }: Options) => {
   const called: string[] = [];
   const states: Record<string, unknown> = {};
@@ -51,7 +51,7 @@ const interceptSteps = ({ before = {}, after = {} }: Options) => {
 
 let runs = 0;
 
-/** Runs an order's checkout with the workflow, without the waits. */
+/** Runs an order's checkout with the workflow, with waits of 5 ms. */
 export const checkOut = async (orderId: string, options: Options = {}, name = `test-${process.pid}-${++runs}`) => {
   const { called, states, waits, load, stateBytes } = interceptSteps(options);
   let events = 0;
@@ -68,7 +68,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
   const execution = await workflow.start(name, JSON.stringify({ order_id: orderId }));
   if (!execution) throw new Error(`the name ${name} is already used`);
   const { status, error, cause } = { error: null, cause: null, ...(await execution.ended) };
-  // Beside a running checkout, that one may be writing.
+  // If another checkout of the order is running, it may be writing.
   if (error !== "AlreadyRunning") expect(await checkHistory(orderId), "the order's history").toEqual([]);
   return {
     status,
@@ -78,7 +78,7 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
     states,
     waits,
     events,
-    /** The states that the execution has passed, for which Step Functions charges. */
+    /** The number of entered states, for which Step Functions charges. */
     entered,
     stateBytes: stateBytes(),
   };

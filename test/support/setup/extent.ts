@@ -11,6 +11,6 @@ export const extent = z.parse(Extent, process.env.TEST_EXTENT);
 
 export const byExtent = <T>(choices: Readonly<Record<Extent, T>>): T => choices[extent];
 
-/** Takes every `stride`th case. A stride that is prime to the period of a list includes each of its kinds. */
+/** Takes every `stride`th case. A stride that is coprime to the period of a list includes each of its kinds. */
 export const sampleOf = <T>(cases: readonly T[], stride: number): T[] =>
   cases.filter((_, index) => index % stride === 0);

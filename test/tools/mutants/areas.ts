@@ -1,10 +1,10 @@
-/** What is mutated together, and the tests that look for its mutants: those that notice the most in the least time. */
+/** Files that are mutated together, and the tests that look for their mutants, which notice the most in the least time. */
 export type Area = {
   readonly mutate: readonly string[];
   readonly tests: readonly string[];
-  /** What runs before each file, of `test/support/setup`: by default nothing, since most tests call functions. */
+  /** The file of `test/support/setup` that runs before each test file: by default none, since most tests call functions. */
   readonly setup?: "service" | "own-table";
-  /** Leaves out mutants of what runs while modules load. Each of them would need all tests of the area. */
+  /** Leaves out mutants of code that runs while modules load. Each would need all tests of the area. */
   readonly ignoreStatic?: boolean;
 };
 

@@ -1,13 +1,13 @@
 import { type PoolOptions, type PoolWorker, ThreadsPoolWorker } from "vitest/node";
 
-/** Threads whose run has ended. They have loaded the AWS SDK, which takes more time than most tests. */
+/** Threads whose run has ended. They keep the AWS SDK, which takes longer to load than most tests take. */
 const idle: ThreadsPoolWorker[] = [];
 const runsOf = new WeakMap<ThreadsPoolWorker, number>();
 
 /** A thread ends after this many runs, with the servers that its tests have started. */
 const mostRuns = 30;
 
-/** A thread that stays for the next mutant. Only our own modules are loaded anew, as Vitest does between isolated files. */
+/** A thread that stays for the next mutant. It reloads only the project's own modules, as Vitest does between isolated files. */
 export const keptThread = (options: PoolOptions): PoolWorker => {
   const thread = idle.pop() ?? new ThreadsPoolWorker(options);
   const listeners: Parameters<PoolWorker["on"]>[] = [];

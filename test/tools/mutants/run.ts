@@ -16,7 +16,7 @@ const reportFile = join(root, "test-artifacts/mutants.md");
 type Mutant = Awaited<ReturnType<Stryker["runMutationTest"]>>[number];
 
 const runArea = async (name: string, { mutate, tests, setup, ignoreStatic = false }: Area) => {
-  // It is installed now.
+  // Stryker is installed by now.
   const { Stryker } = await import("@stryker-mutator/core");
   process.env.MUTANTS_TESTS = tests.join(" ");
   process.env.MUTANTS_SETUP = setup ?? "";
@@ -84,7 +84,7 @@ const reportOf = (results: ReadonlyMap<string, readonly Mutant[]>): string => {
   return `${head}\n${rows.join("\n")}\n\n${survivors.join("\n\n")}\n`;
 };
 
-/** The area's files below these paths, or all of them. */
+/** Limits an area to these paths, if there are any. */
 const within = (paths: readonly string[], area: Area): Area => {
   const files = area.mutate.filter((glob) => paths.length === 0 || paths.some((path) => matchesGlob(path, glob)));
   return files.length > 0 && paths.length > 0

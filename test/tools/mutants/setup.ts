@@ -14,6 +14,6 @@ declare global {
 // A kept thread still has the mutant of its last run. It must not be active while modules load.
 if (inject("mutantActivation") !== "static" && globalThis.__stryker__) globalThis.__stryker__.activeMutant = undefined;
 
-// Without a setup, what tests request comes from the service of another process, whose code is never mutated.
+// Without a setup, tests send requests to the service of another process, whose code is never mutated.
 resetEnvironment();
 process.env.PATCHBAY_URL = inject("baseUrl");

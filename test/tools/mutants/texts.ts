@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 
-/** What is not mutated: the wording of texts and of logs. A text is a string with a space. */
+/** Excludes the wording of texts and of logs from mutation. A text is a string with a space. */
 
 const text = z.string().check(z.regex(/ /));
 const Text = z.object({ type: z.literal("StringLiteral"), value: text });
