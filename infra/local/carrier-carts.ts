@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
 import { parseJson, readJsonFile, writeJson } from "./json-file.ts";
 
-/** The carts of the simulated carrier. Of each file, it stores the size and the SHA-256, but not the content. */
+/** The carts of the simulated carrier. They contain the size and the SHA-256 of each file, but not its content. */
 
 const Metadata = z.object({ ...SentMetadata.shape, sha256: z.optional(z.string()) });
 
@@ -29,14 +29,14 @@ const ReceivedCall = z.object({
 export type ReceivedCall = z.infer<typeof ReceivedCall>;
 
 const Reply = z.object({ status: z.number(), body: z.unknown() });
-/** Faults have headers of their own. */
+/** Only injected faults have `headers`. */
 export type Reply = z.infer<typeof Reply> & { readonly headers?: Readonly<Record<string, string>> };
 
 const byName = <S extends z.core.$ZodType>(value: S) => z.record(z.string(), value);
 
 const Cart = z.object({
   checked_out: z.boolean(),
-  /** By `<request id>/<attachment id>`, as are those withdrawn. */
+  /** `held` and `withdrawn` are by `<request id>/<attachment id>`. */
   held: byName(StoredFile),
   withdrawn: byName(StoredFile),
   calls: z.array(ReceivedCall),
@@ -78,7 +78,7 @@ const checkedOut = rejection(409, "the cart is checked out");
 
 export type FileForm = { readonly metadata: string; readonly bytes: number; readonly sha256: string };
 
-/** Streams the form of a PUT. Undefined if it does not have exactly one file, or is cut off. */
+/** Reads the form of a PUT as a stream. Resolves with undefined if the form does not have exactly one file, or is cut off. */
 export const readFileForm = (incoming: IncomingMessage): Promise<FileForm | undefined> =>
   new Promise<FileForm | undefined>((resolve, reject) => {
     const digest = createHash("sha256");
@@ -105,7 +105,7 @@ export const readFileForm = (incoming: IncomingMessage): Promise<FileForm | unde
     incoming.pipe(form);
   }).catch(() => undefined);
 
-/** A call of the protocol in docs/carrier.md, whole. `form` is that of a PUT, undefined if it is unusable. */
+/** A complete call of the protocol in docs/carrier.md. `form` is that of a PUT, or undefined if it is invalid. */
 export type CartCall = {
   readonly method: string;
   readonly path: string;
@@ -113,7 +113,7 @@ export type CartCall = {
   readonly form?: FileForm | undefined;
 };
 
-/** Does what a call asks for. Repeats the first successful response to calls with the same idempotency key. */
+/** Handles a call. For calls with the same idempotency key, repeats the first successful response. */
 export const handleCall = (cart: Cart, call: CartCall): Reply => {
   const key = call.idempotencyKey && `${call.method} ${call.path} ${call.idempotencyKey}`;
   const earlier = key === null ? undefined : cart.answers[key];
@@ -143,7 +143,7 @@ const putAttachment = (cart: Cart, ids: Ids, { form, path }: CartCall): Reply =>
   if (sha256 !== form.sha256) return rejection(422, "the SHA-256 of the file does not match the metadata");
   const place = `${ids.request}/${ids.attachment}`;
   const isNew = cart.held[place] === undefined;
-  // A call whose key has stored the file already gets the earlier response.
+  // A call whose key has already stored the file does not get here: `handleCall` repeats its response.
   const received = 1 + Object.keys(cart.answers).filter((call) => call.startsWith(`PUT ${path} `)).length;
   const file = { request_id: ids.request, attachment_id: ids.attachment, ...sent, bytes: form.bytes, sha256, received };
   cart.held[place] = file;
