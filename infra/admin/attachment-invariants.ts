@@ -18,7 +18,7 @@ import {
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Checks links one by one only in `suspects`, whose links do not add up, because each check needs a read. */
+/** Checks links one by one only where they do not add up (`suspects`), because each check needs a read. */
 export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string>, sums: Sums): Generator<Check> {
   const { pk, sk, reference_id, bytes } = item;
   const parent = parentIn(pk);
@@ -40,7 +40,7 @@ export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string
   }
   if (kind !== "ATTACHMENT") return;
   addCount(sums, pk, -1);
-  // The key of the attachment's file depends on the time in its id.
+  // The file's key contains the day in the id.
   if (!isValid(id)) return yield async () => [violation("an attachment's id is a ULID", at, `${id} is not one`)];
   const file = fileKey(parent, id);
   const day = fileDay(file) ?? "";

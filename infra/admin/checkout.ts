@@ -84,7 +84,7 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
 
 const atOnce = 10;
 
-/** Returns one row if the last run of an order failed or crashed, otherwise none. */
+/** Returns one row if an order's last run failed or crashed, else none. */
 const failureOf = async ({ id, account }: Order) => {
   const last = await readActualRun(id);
   if (!last || isOpen(last) || last.status === "SUCCEEDED") return [];

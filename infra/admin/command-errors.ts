@@ -52,7 +52,7 @@ export const adviceOn = (error: unknown): string | undefined => {
   return advice.find(([pattern]) => pattern.test(text))?.[1];
 };
 
-/** An empty pointer means the whole file. Details about values list the allowed ones; to those about property names, this adds them. */
+/** An empty pointer means the whole file. Adds the allowed names to details that do not list them. */
 const describeError = ({ source, sub_code, detail, params }: ApiError["body"]["errors"][number]) => {
   const { data: allowed } = z.safeParse(z.array(z.string()), params?.allowed);
   const names = sub_code === "constraint.enum" && allowed?.every((one) => !detail.includes(one)) ? allowed : [];
@@ -68,13 +68,13 @@ export const explain = (error: unknown): string => {
   return safeLines([messageOf(cause), adviceOn(cause)].filter(Boolean).join("\n"));
 };
 
-/** The same as JSON: the errors of the API's body, or one error with a detail, and the part of a file that was applied. */
+/** The same as JSON: the errors of the API's body, or one with a detail, and the applied part of a file. */
 export const errorBody = (error: unknown): object => ({
   ...(error instanceof PartlyAppliedError && error.applied),
   errors: error instanceof ApiError && error.status < 500 ? error.body.errors : [{ detail: explain(error) }],
 });
 
-/** Returns an error's message, or its code or name, because some network errors have no message. */
+/** Some network errors have no message, only a code. */
 export const messageOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   if (error.message) return error.message;

@@ -12,8 +12,8 @@ import { format, pad, paint, printJson, safeLines } from "./output.ts";
 import { type DeployedStack, type TargetOptions, useTarget } from "./target.ts";
 
 /**
- * The result of one check, with a remedy for a fault or a notice. A notice does not change the exit code. A check is skipped if it
- * depends on a failed check, or on a feature that emulators lack.
+ * The result of one check, with a remedy for a fault or a notice. A notice does not change the exit code. A check that depends on a
+ * failed one, or on a feature that emulators lack, is skipped.
  */
 type Diagnosis = {
   readonly check: string;
@@ -22,7 +22,7 @@ type Diagnosis = {
   readonly remedy: string | null;
 };
 
-/** Errors about features that emulators lack. They do not expire items, and some do not even store the setting. */
+/** Errors about features that emulators lack. Emulators do not expire items, and some do not even store the setting. */
 const lackOfEmulators = /not enabled on expires_at|NotImplemented|UnknownOperation|not (yet )?(implemented|supported)/i;
 
 const isOnEmulator = () =>
@@ -48,7 +48,7 @@ const runCheck = async (check: string, find: Find, remedy = generalRemedy): Prom
   }
 };
 
-/** Without retries, so that a check reports the first failure. */
+/** Without retries, a check reports the first failure. */
 const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
 
 const checkCredentials = async () => {

@@ -125,7 +125,7 @@ const placesOf = async (text: string, scope: Scope): Promise<Place[]> => {
   return unique.length === 0 && id !== undefined ? placesOfFile(id) : unique;
 };
 
-/** Whether a switch or an attachment no longer exists. Other types cannot be deleted. */
+/** Only switches and attachments can be deleted. */
 const isDeleted = async ({ type, id, parent }: Place) => {
   const { data } = z.safeParse(Parent, parent);
   const key = type === "switch" ? keys.switch(id) : data && /_attachment$/.test(type) && keys.attachment(data, id);

@@ -79,7 +79,7 @@ export const findParents = async (id: string) => {
   ];
 };
 
-/** Lists by account. They read only the entries in an account's partition, so the size of the table does not matter. */
+/** Lists by account. They read only the entries in its partition, so the size of the table does not matter. */
 
 const Entry = z.object({ id: z.string(), sha256: z.optional(z.string()) });
 type Entry = z.infer<typeof Entry>;
@@ -179,7 +179,7 @@ type Owned = { readonly account: string };
 export const ofAccounts = <T>(account: string | undefined, read: (id: string) => Promise<T[]>): Promise<T[]> =>
   withProgress(async () => (await Array.fromAsync(eachOfAccounts(account, read))).flat());
 
-/** Like `ofAccounts`, but yields the list of each account separately. */
+/** Like `ofAccounts`, but yields a list per account. */
 export async function* eachOfAccounts<T>(
   account: string | undefined,
   read: (id: string) => Promise<T[]>,
@@ -193,11 +193,11 @@ export const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap
   return new Map(accounts.flatMap((account) => (account ? [[account.id, account.name] as const] : [])));
 };
 
-/** Returns an item's account and, unless the output is JSON, the account's name. */
+/** An item's account and, except in JSON, the account's name. */
 export const ownerOf = async ({ account }: Owned) =>
   format.json ? { account } : { account, "account's name": (await readAccount(account))?.name };
 
-/** Adds the names of the accounts, unless the output is JSON. */
+/** Adds the names of the accounts, except in JSON. */
 export const withAccountNames = async (rows: readonly (Row & Owned)[]): Promise<readonly Row[]> => {
   if (format.json) return rows;
   const names = await accountNames(rows);

@@ -34,11 +34,11 @@ export const checkOf =
     return detail === true ? [] : [violation(rule, at, detail)];
   };
 
-/** Sums that must be zero after a whole read. They take little memory: zeros are removed, and DynamoDB scans partition by partition. */
+/** Sums that are zero after a consistent read. They stay small, because zeros are removed and DynamoDB scans partition by partition. */
 export type Sums = {
   /** By partition: the stored count minus the number of items. */
   readonly counts: Map<string, number>;
-  /** By partition or day: the XOR of the hashes of all links. Each link is added from both of its ends, so it cancels out. */
+  /** By partition or day: the XOR of the hashes of all links. Both ends of a link add it, so it cancels out. */
   readonly links: Map<string, number>;
 };
 

@@ -78,7 +78,7 @@ const checkAlarms = async ({ outputs: { AlarmTopicArn } }: DeployedStack): Promi
   };
 };
 
-/** On an emulator, checks only the API, because emulators lack most of the rest. */
+/** Emulators lack most of the rest, so only their API is checked. */
 export const checksOfStack = (stack: DeployedStack) =>
   [
     ["API", () => checkBaseUrl(stack), "Look at its alarms and logs: see infra/runbook.md."],

@@ -34,7 +34,7 @@ const callersOf = async (events: readonly StoredEvent[]): Promise<ReadonlyMap<st
   return new Map(found.map(({ id, account }) => [id, names.get(account)]));
 };
 
-/** Describes a change. For lists, shows only the elements that differ. */
+/** For lists, shows only the elements that differ. */
 const describeChange = ([name, { from, to, omitted }]: [string, EventChange]): string => {
   if (!Array.isArray(from) || !Array.isArray(to)) return `${name}: ${JSON.stringify(from)} -> ${JSON.stringify(to)}`;
   const added = to.filter((one) => !from.includes(one)).map((one) => `+${one}`);
@@ -56,7 +56,7 @@ export const deletionOf = async (subject: EventSubject, id: string): Promise<str
 
 export const historyCommand = ({ type, id }: EventSubject): string => `\`history ${type.replace("api_", "")} ${id}\``;
 
-/** Returns a row for each event. The columns about files and responses exist only if an event has any such value. */
+/** The columns about files and responses exist only if an event has any such value. */
 const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
   const [names, callers] = await Promise.all([namesOf(events), callersOf(events)]);
   const hasEvidence = events.some(({ file, answer, reason }) => file || answer || reason);
@@ -90,7 +90,7 @@ export const printLatest = async (subject: EventSubject): Promise<void> => {
   console.log(table(await rowsOf(events), { whole: true }));
 };
 
-/** Returns how and why the last runs of an order's checkout ended, newest first. `started` is the number of its runs. */
+/** Returns how and why the last runs of a checkout ended, newest first. `started` is the number of its runs. */
 export const lastRuns = async (id: string, started: number) => {
   const runs: { run: string; status: string; ended_at: string; reason: string | null }[] = [];
   const wanted = Math.min(latest, started);

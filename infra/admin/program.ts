@@ -81,7 +81,7 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
   return program;
 };
 
-/** Options that npm also has. They may be set in its configuration, so a command only warns: without them, it changes nothing more. */
+/** Options that npm also has. Its configuration may set them, so a command only warns. Without them, it changes nothing more. */
 const alsoOfNpm = ["all", "json", "prefix", "version", "yes"];
 
 const optionsOf = (command: Command): readonly string[] => [

@@ -56,7 +56,7 @@ export const requestReportById = async (requestId: string) => {
   return requestReport(item, state, await attachmentsOf({ type: "order", id }));
 };
 
-/** Lists the request's own attachments and, if it is forwarded, its order's and deleted ones that have a receipt. */
+/** Lists the request's attachments and, if it is forwarded, its order's and deleted ones with a receipt. */
 const requestReport = async (item: Item | undefined, state: Order["state"], ofOrder: readonly OwnedAttachment[]) => {
   const { id, account, order, type } = parseItem(Request, item);
   const about = { id, account, order, type };

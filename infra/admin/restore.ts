@@ -68,7 +68,7 @@ const startRestore = async (source: string, target: string, to: Date): Promise<v
     );
 };
 
-/** Applies the settings that a restored table lacks. DynamoDB refuses an UpdateTable while another one is in progress. */
+/** Applies settings that a restored table lacks. DynamoDB refuses an UpdateTable while another one is in progress. */
 const configure = async (source: string, TableName: string, pollSeconds: number): Promise<void> => {
   const { TableArn, DeletionProtectionEnabled, StreamSpecification } = await active(TableName, pollSeconds);
   const { TimeToLiveDescription } = await client.describeTimeToLive({ TableName });

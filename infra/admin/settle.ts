@@ -19,10 +19,10 @@ const settled: Readonly<Record<Outcome, string>> = {
   open: "An operator has recorded that the cart is not checked out.",
 };
 
-/** Returns a run's reason without its last sentences, which state that the outcome is unknown. */
+/** Removes the last sentences of a run's reason, which state that the outcome is unknown. */
 const withoutDoubt = (reason: string | null) => reason?.split(unknownCart)[0]?.trim() || null;
 
-/** Returns the order's last run. Throws unless its outcome is unknown and can be settled. */
+/** Throws unless the outcome of an order's last run is unknown and can be settled. */
 const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Date | undefined) => {
   const last = await lastRun(order);
   if (last && isActive(last, now))

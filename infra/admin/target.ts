@@ -8,8 +8,8 @@ import { format, printRecord, safe } from "./output.ts";
 export type TargetOptions = { readonly stack?: string; readonly port?: string };
 
 /**
- * Chooses the target by the options, then by the environment (PATCHBAY_STACK, TABLE_NAME, PORT), then takes the only running local
- * stack. A chosen target that does not exist is never replaced by another. `environment` directs the AWS SDK to the target.
+ * Chooses the target by option, then by environment (PATCHBAY_STACK, TABLE_NAME, PORT), else the only running local stack. A chosen
+ * target that does not exist is an error. `environment` directs the AWS SDK to the target.
  */
 const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => {
   if (stack && port) throw new UsageError("--stack is a deployed stack and --port a local one: choose one of them.");

@@ -79,7 +79,7 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
   });
 };
 
-/** A fixed name lets the first step look up executions of the machine that calls it, without a circular reference. */
+/** A fixed name lets the first step look up executions of the machine that calls it. */
 const machineName = ({ stackName }: Deployment["settings"]) => `${stackName}-checkout`;
 
 const functionArn = (reference: string) =>

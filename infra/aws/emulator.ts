@@ -30,8 +30,7 @@ export const emulatorVariables = (endpoint: string) => ({
 const thisMachine = /^http:\/\/(127\.0\.0\.1|localhost)(?=:|$)/;
 
 /**
- * LocalStack's host name, which resolves in the containers of its functions and, by public DNS, on this machine. Signed URLs with this
- * name work in both.
+ * LocalStack's host name in the containers of its functions and, by public DNS, on this machine. Signed URLs with it work in both.
  * https://docs.localstack.cloud/aws/capabilities/networking/accessing-endpoint-url/
  */
 const nameOfLocalStack = "http://localhost.localstack.cloud";
@@ -47,8 +46,8 @@ const responds = (url: string): Promise<boolean> =>
   );
 
 /**
- * Directs this process to an emulator. Throws immediately if nothing responds there, because CDK would retry for most of a minute.
- * Returns the `stage` whose carrier address works in that emulator's functions.
+ * Directs this process to an emulator. Throws immediately if nothing responds there, because CDK would try for most of a minute.
+ * Returns the `stage` whose carrier that emulator's functions reach.
  */
 export const useEmulator = async (url = "http://127.0.0.1:4566") => {
   const given = url.replace(/\/$/, "");

@@ -56,7 +56,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
 
 const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
 
-/** Lambda uses these permissions through the function's role. The function itself also sends dead letters. */
+/** Lambda uses these with the function's role. The function itself also sends dead letters. */
 const readStream = ({ storage: { key }, deadLetters }: Deployment, stream: string) => [
   allow(
     streamActions.map((name) => `dynamodb:${name}`),
@@ -84,9 +84,9 @@ const eventPolicy = (scope: Construct, settings: Settings, bus: EventBus, archiv
       ...(archiveArn
         ? [
             allow(["events:DescribeArchive"], archiveArn),
-            // StartReplay needs all three: the source, the destination and the replay.
+            // Needs all three: the source, the destination and the replay.
             ...[archiveArn, bus.eventBusArn, replaysArn].map((each) => allow(["events:StartReplay"], each)),
-            // Only this stack's replays, because other systems in the account have their own.
+            // Other systems in the account have replays of their own.
             allow(replayActions, replaysArn),
           ]
         : []),

@@ -12,7 +12,6 @@ import { allow, type Grants, ownService, statementsFor } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
-/** The settings and resources that all functions of a deployment share. */
 export type Deployment = {
   readonly settings: Settings;
   readonly storage: Storage;
@@ -29,13 +28,13 @@ type FunctionOptions = {
   readonly memoryMb?: number | undefined;
   /** How many invocations may run at once. Lambda reserves that many from the account's concurrency. */
   readonly concurrency?: number | null;
-  /** For asynchronous calls in maintenance: if the function could not run, Lambda would send them to the dead letters immediately. */
+  /** While a function cannot run, Lambda sends asynchronous calls of it to the dead letters immediately. */
   readonly runsInMaintenance?: true;
   /** Receives events that failed on every retry, for a function that events invoke. */
   readonly deadLetterQueue?: IQueue;
   /** In addition to TABLE_NAME and, for a function with access to files, BUCKET_NAME. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Whether events name the function's role as the operator. A function cannot know who invokes it; CloudTrail records that. */
+  /** Whether events name its role as the operator. A function cannot know who invokes it; CloudTrail records that. */
   readonly isOperator?: boolean;
   readonly statements?: readonly PolicyStatement[];
 };
@@ -44,8 +43,8 @@ const traces = ({ tracing }: Settings) =>
   tracing ? [allow(["xray:PutTraceSegments", "xray:PutTelemetryRecords"], "*")] : [];
 
 /**
- * Creates a function with its own log group and its own role, which allows only `grants` and `statements`. Returns the alias that
- * all callers invoke. It refers to the newest version once infra/aws/rollout.ts has shifted the traffic.
+ * Creates a function with its own log group and role, which allows only `grants`, `statements`, logs, traces and dead letters. Returns
+ * the alias that all callers invoke. It refers to the newest version once infra/aws/rollout.ts has shifted the traffic.
  */
 export const createFunction = (
   scope: Construct,
@@ -83,7 +82,7 @@ export const createFunction = (
     architecture: settings.architecture,
     code: lambda.Code.fromAsset(join(bundles, file)),
     handler: `index.${handler}`,
-    // Otherwise, CDK would create another policy for each function, which counts towards a stack's limit of 500 resources.
+    // Otherwise, CDK would create another policy per function. A stack can have 500 resources.
     role: role.withoutPolicyUpdates(),
     timeout,
     memorySize: memoryMb,

@@ -38,7 +38,7 @@ export const allowKey = (actions: readonly string[], { keyArn }: Key, service: s
 export const allowListing = ({ bucket }: Storage) =>
   allow(["s3:ListBucket"], bucket.bucketArn, { StringLike: { "s3:prefix": `${filePrefix}*` } });
 
-/** GetItem includes BatchGetItem, because reads that start in the same turn share one. */
+/** Reads that start in the same turn share one BatchGetItem. */
 const tableActions = (actions: readonly TableAction[]) =>
   actions
     .flatMap((action) => (action === "GetItem" ? [action, "BatchGetItem"] : [action]))

@@ -56,7 +56,7 @@ export const createRollout = (stack: Stack, { waves, last }: Rollout, alarmNamed
 };
 
 /**
- * Allows the actions of CodeDeploy's managed policy that functions without hooks need, for these functions only.
+ * The actions of CodeDeploy's managed policy that functions without hooks need, for these functions only.
  * https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AWSCodeDeployRoleForLambdaLimited.html
  */
 const rolloutRole = (stack: Stack, aliases: readonly Alias[]) => {

@@ -26,7 +26,7 @@ default that of deploy:local. A stage that retains its data is protected: see in
 const [script = "", ...args] = process.argv.slice(2);
 const given = readArguments(args);
 
-/** Loads CDK only here, because that takes a second and `--help` does not need it. */
+/** Loads CDK, which takes a second, and which `--help` does not need. */
 const stackNameOf = async (stage: string, endpoint: string | undefined) => {
   const { readSettings } = await import("./settings.ts");
   return readSettings({ stage, ...given.context }, endpoint).stackName;
@@ -36,7 +36,7 @@ const deployLocal = async () => {
   requireSeparator("deploy:local", ["call", "context"]);
   const { endpoint, stage } = await useEmulator(process.env.AWS_ENDPOINT_URL);
   const stackName = await stackNameOf(stage, endpoint);
-  // Recorded even if the deployment fails, so that `admin --stack` does not look for the stack on AWS.
+  // Even if the deployment fails, `admin --stack` must not look for the stack on AWS.
   recordEndpoint(stackName, endpoint);
   // Outside a project, cdk bootstraps a given account without an app. Emulators have this account.
   cdk(["bootstrap", `aws://000000000000/${process.env.AWS_REGION}`], import.meta.dirname);
@@ -58,7 +58,7 @@ The stack is deployed, but its functions do not work. ${problem}
 The functions need Node 24. MiniStack runs them with the \`node\` on its PATH: see "Emulators" in infra/README.md.`);
 };
 
-/** Sends a request with an unknown API key, which reads the table and must return 401. Returns a description of any other response. */
+/** Sends a request with an unknown API key, which reads the table and must return 401. Describes any other response. */
 const tryRequest = async (url: string) => {
   const headers = { authorization: `Bearer apik_${"0".repeat(43)}` };
   const response = await fetch(url, { headers, signal: AbortSignal.timeout(30_000) });

@@ -78,7 +78,7 @@ const checkedOut = rejection(409, "the cart is checked out");
 
 export type FileForm = { readonly metadata: string; readonly bytes: number; readonly sha256: string };
 
-/** Reads the form of a PUT as a stream. Resolves with undefined if the form does not have exactly one file, or is cut off. */
+/** Streams the form of a PUT. Resolves with undefined if it does not have exactly one file, or is cut off. */
 export const readFileForm = (incoming: IncomingMessage): Promise<FileForm | undefined> =>
   new Promise<FileForm | undefined>((resolve, reject) => {
     const digest = createHash("sha256");
@@ -143,7 +143,7 @@ const putAttachment = (cart: Cart, ids: Ids, { form, path }: CartCall): Reply =>
   if (sha256 !== form.sha256) return rejection(422, "the SHA-256 of the file does not match the metadata");
   const place = `${ids.request}/${ids.attachment}`;
   const isNew = cart.held[place] === undefined;
-  // A call whose key has already stored the file does not get here: `handleCall` repeats its response.
+  // `handleCall` repeats the response to a key that has already stored the file.
   const received = 1 + Object.keys(cart.answers).filter((call) => call.startsWith(`PUT ${path} `)).length;
   const file = { request_id: ids.request, attachment_id: ids.attachment, ...sent, bytes: form.bytes, sha256, received };
   cart.held[place] = file;

@@ -9,7 +9,7 @@ export const fail = (error: unknown): never => {
 /** Short options of these commands, by the option that npm takes them for. */
 const short: Readonly<Record<string, string>> = { call: "-c" };
 
-/** Returns a hint, for a command without options, that npm may have taken them. npm does not reveal which. */
+/** For a command without options, hints that npm may have taken them. npm does not reveal which. */
 export const separatorHint = (script: string, args: readonly string[]): string | undefined => {
   if (process.env.npm_lifecycle_event !== script || args.some((one) => one.startsWith("-"))) return undefined;
   return `If you passed options, put -- before them, because npm takes the others: npm run ${[script, "--", ...args].join(" ")} …`;

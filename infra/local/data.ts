@@ -32,7 +32,7 @@ const dataFormat = 1;
 /** The files and folders in which the services store data. */
 const names = { table: "table.db", files: "files", carts: "carts", events: "events.json", demo: "demo.json" };
 
-/** Throws if a folder has data in another format, which would seem lost. A new folder gets the current format. */
+/** Refuses data in another format, which would seem lost. A new folder gets the current format. */
 const requireFormat = (folder: string): void => {
   const file = join(folder, "format.json");
   const found = readJsonFile(z.object({ format: z.number() }), file)?.format;

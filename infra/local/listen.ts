@@ -29,7 +29,7 @@ export const listen = async (server: Server, port = 0, graceMs = 0, host = "127.
 /** Containers call this machine `host.docker.internal`, a name that no site can have. */
 const loopback = /^(localhost|host\.docker\.internal|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
-/** Returns false for pages of other sites, which browsers mark, unless `origins` has them, and for other host names (DNS rebinding). */
+/** False for pages of other sites, which browsers mark, unless `origins` has them; and for other host names (DNS rebinding). */
 export const isLocalRequest = ({ headers }: IncomingMessage, origins: readonly string[] = []): boolean => {
   const { host = "", origin, "sec-fetch-site": site = "none" } = headers;
   if (!loopback.test(host)) return false;

@@ -25,9 +25,9 @@ type Options = {
 type Deliver = Follower["deliver"];
 
 const Stored = z.object({
-  /** The position up to which the stream is on the bus. */
+  /** The stream is on the bus up to here. */
   checkpoint: z.optional(Checkpoint),
-  /** The position up to which the stream is posted. */
+  /** The stream is posted up to here. */
   posted_until: z.optional(Checkpoint),
   /** The last events, without EventBridge's envelope. */
   events: z.array(z.object({ detail: Event })),
@@ -130,7 +130,7 @@ const startSaving = (file: string | undefined, state: Stored, warn: Options["war
 export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options) => {
   // If the file is damaged, the stream is read again from its beginning.
   const state: Stored = (file && readJsonFile(Stored, file)) || { events: [] };
-  // A client that polls during a start waits, so that it does not miss events that are published again after a crash.
+  // Clients that poll during a start wait, so that they do not miss events that are published again after a crash.
   const { promise: caughtUp, resolve: catchUp } = Promise.withResolvers<void>();
 
   const put = (body: unknown) => {

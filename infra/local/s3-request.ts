@@ -20,7 +20,7 @@ const sentRequest = ({ method = "", url = "", headers: sent }: IncomingMessage) 
   return { method, path, query, headers };
 };
 
-/** Returns the signature's parameters. A signed URL has them in its query, another request in a header, which does not expire here. */
+/** A signed URL has its signature in the query, another request in a header. Signatures in headers do not expire here. */
 const signatureIn = ({ query, headers }: SentRequest): Readonly<Record<string, string>> => {
   if ("X-Amz-Signature" in query) return query;
   const parts = (headers.authorization ?? "").matchAll(/(Credential|SignedHeaders|Signature)=([^,\s]+)/g);

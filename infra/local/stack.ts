@@ -32,7 +32,7 @@ type StackOptions = StackChoices & {
   readonly lines?: ReturnType<typeof terminal>;
   /** The values that the API reference fills in, once they are known. */
   readonly prefill?: () => Prefill | undefined;
-  /** Where data are stored. Data without a path are lost when this process exits. */
+  /** Where data are stored. Data without a path are temporary. */
   readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
   /** Called when a service has exited and cannot be restarted. */
   readonly onEnd?: (error: Error) => void;

@@ -91,7 +91,7 @@ export const followStream = ({ stream, from, limit, deliver, onDelivered, warn }
   };
   const done = follow();
   return {
-    /** Resolves when the end of the stream is first reached, or if the stream cannot be read. */
+    /** Resolves at the first end of the stream, or if the stream cannot be read. */
     caughtUp,
     stop: async () => {
       stopping.abort();

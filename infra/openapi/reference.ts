@@ -37,8 +37,8 @@ export const pageDocument = (server: string, prefill?: Prefill): string => {
 };
 
 /**
- * Hides the file buttons that Scalar shows for every part of a form, except the file's. In windows narrower than 1,280 px, Scalar
- * shows a response below the form, out of view; this keeps it at the lower edge.
+ * Hides Scalar's file buttons for all parts of a form except the file. In windows narrower than 1,280 px, keeps the response at the
+ * lower edge, because Scalar shows it below the form, out of view.
  */
 const customCss = `
 tr[id]:not([id="data[file]"]) > td:nth-child(4) button { display: none; }
@@ -46,7 +46,7 @@ tr[id]:not([id="data[file]"]) > td:nth-child(4) button { display: none; }
   section:has(> .response-section-content) { position: sticky; bottom: 0; flex: none !important; height: 45dvh !important; }
 }`;
 
-/** With it, Scalar sends no requests to other hosts, such as for fonts, an assistant or a proxy. */
+/** Scalar then calls no other host, such as for fonts, an assistant or a proxy. */
 const configuration = {
   withDefaultFonts: false,
   telemetry: false,
@@ -58,7 +58,7 @@ const configuration = {
   customCss,
 };
 
-/** Allows inline styles, because Scalar writes its style sheet into the page. */
+/** Inline, because Scalar writes its style sheet into the page. */
 export const contentSecurityPolicy =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'";
 

@@ -86,13 +86,13 @@ const errorResponse = (examples: readonly (readonly [title: string, error: ApiEr
   return response(description, headerNames, { schema, examples: Object.fromEntries(values) });
 };
 
-/** The errors of all operations by status. Contains the first of the examples with one title, which differ only in a name or an id. */
+/** The errors of all operations by status. Keeps the first of the examples with one title, which differ only in a name or an id. */
 const errorsByStatus = Map.groupBy(
   Object.entries<ApiError>(Object.assign({}, ...routes.toReversed().map(errorsOf))),
   ([, { status }]) => status,
 );
 
-/** The errors that the gateway returns before a request reaches its operation, and a default for all other errors. */
+/** The errors that the gateway returns before a request reaches its operation, and a default for others. */
 const gatewayResponses = (schema: Json, share: Share): Json => {
   const unreadable = { summary: "The request is not HTTP", value: malformed("is not a valid HTTP request").body };
   return {

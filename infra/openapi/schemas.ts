@@ -73,7 +73,7 @@ const namedSchemas: readonly NamedSchema[] = [
   ...[pageInfo, ...contracts.flatMap(({ schemas }) => schemas), ...errorSchemas, ...eventSchemas],
 ];
 
-/** The metadata that zod adds to the JSON of each schema. `texts` become the descriptions of the schema's properties. */
+/** The metadata that zod adds to a schema's JSON. `texts` become the descriptions of its properties. */
 type Meta = { readonly id?: string; readonly texts?: NamedSchema["properties"]; readonly [keyword: string]: unknown };
 const registry = z.registry<Meta>();
 /** Without ids, nothing becomes a `$ref`. */
@@ -92,8 +92,8 @@ register(Timestamp, { id: "Timestamp", description: "UTC, ISO 8601, with millise
 register(Uuid, { format: "uuid" });
 // A rule for the whole switch checks the pattern, since it must also be valid after a PATCH.
 for (const schema of [Identity, Secret]) register(schema, { pattern: credential.source });
-// One pattern for several rules, because generators support only one. It backtracks in long texts, so the service checks the rules
-// separately. It also matches the spaces that the service trims.
+// Several rules in one, since generators support one pattern. It backtracks in long texts, so the service checks them separately.
+// It also matches the spaces that the service trims.
 const barred = `/\\\\${controlCharacters}`;
 const notDots = `[^\\s.${barred}]|\\.[^${barred}]+\\.`;
 register(Filename, { allOf: undefined, pattern: `^\\s*[^${barred}]*(${notDots})[^${barred}]*\\s*$` });
