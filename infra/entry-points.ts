@@ -1,8 +1,8 @@
 /**
- * Where a function's code is: a file below `functions/`, and the export of that file which is Lambda's handler. Most functions have
- * the name of their file. Requests and orders share the files in `functions/attachments`: `order-attachments/show` is the
- * export `order` of `functions/attachments/show.ts`. So do switches and those under an account: `switches/list-under-account` is
- * the export `underAccount` of `functions/switches/list.ts`.
+ * Returns where a function's code is: a file below `functions/`, and the export that is Lambda's handler. Most functions have the
+ * name of their file. Requests and orders share the files in `functions/attachments`: `order-attachments/show` is the export `order`
+ * of `functions/attachments/show.ts`. Switches and those under an account share files, too: `switches/list-under-account` is the
+ * export `underAccount` of `functions/switches/list.ts`.
  */
 export const entryPointOf = (name: string): { readonly file: string; readonly handler: string } => {
   const [, parent, file] = /^(request|order)-(attachments\/.+)$/.exec(name) ?? [];

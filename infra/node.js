@@ -3,8 +3,8 @@ import { join } from "node:path";
 import process from "node:process";
 
 /**
- * Runs before every program: `node --import ./infra/node.js <file>.ts`. It is plain JavaScript because a Node that cannot run
- * TypeScript has to say so. With the compile cache on before the first TypeScript file, Node need not load its type stripper.
+ * Runs before every program: `node --import ./infra/node.js <file>.ts`. It is plain JavaScript, so that a Node that cannot run
+ * TypeScript can print the error. With the compile cache on before the first TypeScript file, Node need not load its type stripper.
  */
 
 if (Number.parseInt(process.versions.node, 10) < 24) {
@@ -14,7 +14,7 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
   process.exit(1);
 }
 
-// The Node 24.0 that the package for macOS on ARM has warns that stripping types is experimental.
+// The package for macOS on ARM contains Node 24.0, which warns that stripping types is experimental.
 const { emitWarning } = process;
 process.emitWarning = (...warning) => warning[1] === "ExperimentalWarning" || emitWarning(...warning);
 

@@ -1,7 +1,7 @@
-/** What would change the outcome of `admin access`. */
+/** The remedies that `admin access` prints for a refusal. */
 
 type Refusal = {
-  /** The check that refuses, and what it is about: an id, or a permission. */
+  /** The failed check, and its subject, such as an id or a permission. */
   readonly check: string;
   readonly about: string;
   readonly user: string | null | undefined;

@@ -9,11 +9,11 @@ import { findKey, keyByReference } from "./find.ts";
 import { format, paint, printJson, safe } from "./output.ts";
 import { add } from "./usage.ts";
 
-/** The access checks of an endpoint, run by the endpoint itself. */
+/** Lets an endpoint run its own access checks, and reports each. */
 
 type Check = readonly [check: string, about: string];
 
-/** The checks up to the one that refuses. `status` is null if none does. */
+/** Returns the checks up to the failed one. `status` is null if all pass. */
 const result = (checks: readonly Check[], refusal?: ApiError, key?: ApiKey) => ({
   checks: checks.map(([check, about], index) => {
     const ok = !refusal || index < checks.length - 1;
@@ -29,7 +29,7 @@ const adviceFor = (checks: readonly Check[], key: ApiKey | undefined) => {
   return accessAdvice({ check, about, user: key?.user, account: key?.account });
 };
 
-/** `address` is a path or a whole URL, also with a query. */
+/** `address` is a path or a URL. Its query is ignored. */
 const checkAccess = async (reference: string, method: string, address: string) => {
   const [path = ""] = address.replace(/^https?:.*?(?=\/api\/)/, "").split("?");
   const matched = matcher(routes)(method.toUpperCase(), path);

@@ -29,7 +29,7 @@ const rowsOf = (accounts: readonly Counted[]) => {
   });
 };
 
-/** Returns an account and all accounts below it, each before those below it; without an id, the root accounts. */
+/** Returns an account and all accounts below it, parents first; without an id, the root accounts. */
 const accountsToList = async (id: string | undefined): Promise<Counted[]> => {
   const top = id === undefined ? [] : [await findAccount(id)];
   const all = [...top, ...(await Array.fromAsync(accountsBelow(id ?? null)))];

@@ -27,7 +27,7 @@ export const operatorOrigin = async (): Promise<Origin> => ({
   request_id: null,
 });
 
-/** Applies one entry. `describe` says what is wrong with a property. */
+/** Applies one entry. `describe` converts a problem with a property to an error message. */
 const applyOne = async (
   section: SectionName,
   entry: object,
@@ -54,7 +54,7 @@ export const create = async (section: SectionName, entry: object) => {
   return { id, ...(key !== undefined && { key }) };
 };
 
-/** Changes one item, which exists, through `apply`. Returns the earlier values of what changed. */
+/** Changes one existing item through `apply`. Returns the previous values of the changed properties. */
 export const change = async (section: SectionName, id: string, entry: object) => {
   const { changes = {} } = await applyOne(section, { id, ...entry }, (name, detail) => `The ${name} ${detail}.`);
   return mapped(changes, ({ from }) => from);
@@ -93,7 +93,7 @@ export const addApplyCommand = (program: Command): void => {
   );
 };
 
-/** The output of a file that was applied in part has what was written: ids and keys are not lost. `--json` adds the errors. */
+/** If only a part of the file was applied, prints that part, so that no id or key is lost. `--json` prints it with the errors. */
 const printPartly = (error: unknown): never => {
   if (error instanceof PartlyAppliedError && !format.json) printJson(error.applied);
   throw error;

@@ -18,7 +18,7 @@ import {
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Links are checked one by one only where they do not add up, because each takes a call. */
+/** Checks links one by one only where they do not add up (`suspects`), because each check needs a read. */
 export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string>, sums: Sums): Generator<Check> {
   const { pk, sk, reference_id, bytes } = item;
   const parent = parentIn(pk);
@@ -40,7 +40,7 @@ export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string
   }
   if (kind !== "ATTACHMENT") return;
   addCount(sums, pk, -1);
-  // Its file's key contains the time in the id.
+  // The file's key contains the day in the id.
   if (!isValid(id)) return yield async () => [violation("an attachment's id is a ULID", at, `${id} is not one`)];
   const file = fileKey(parent, id);
   const day = fileDay(file) ?? "";
@@ -88,7 +88,7 @@ const unfinished = (at: string): Finding => {
   return { level: "notice", rule: "a file has its metadata", at, detail };
 };
 
-/** Of a day that was swept before, the daily sweep removes a file without metadata within a month: a delete has crashed. */
+/** A crashed delete can leave a file without metadata on a day that was swept before. The sweep reads each day again within a month. */
 const orphan = ({ key, storedAt }: StoredFile, day: string, { now, swept: { oldest, last } }: Sweeps): Finding => {
   const rule = "a file has its metadata";
   const never = "it is older than the table's first sweep, so no sweep removes it: is it the right table?";

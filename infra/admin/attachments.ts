@@ -50,7 +50,7 @@ const isDirectory = async (path: string) => (await stat(path).catch(() => undefi
 const fileName = (filename: string, id: string) =>
   basename(filename.replaceAll(/[\\\p{Cc}]/gu, "_")).replace(/^\.*$/, id);
 
-/** `attachment download`: records the event, then writes the file beside its place and moves it there once it is verified. */
+/** `attachment download`: records the event, writes the file under a temporary name, and renames it once it is verified. */
 const download = async (parentId: string, id: string, { to = ".", force }: Options): Promise<void> => {
   const { parent, account, attachment } = await findAttachment(parentId, id);
   const { bytes, sha256, filename, version } = attachment;

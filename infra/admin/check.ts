@@ -9,16 +9,16 @@ import { format, printRows } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { switchChecks } from "./switch-invariants.ts";
 
-/** Checks that the items agree with each other and with the files. Each is compared with the few that belong to it, and then dropped. */
+/** Checks that the items agree with each other and with the files. Compares each with the few related ones, and keeps none in memory. */
 
 type Progress = { items: number; files: number };
 
 /** `suspects` are the partitions and days whose links did not add up in an earlier read. */
 type Read = Sweeps & { readonly progress: Progress; readonly suspects: ReadonlySet<string> };
 
-/** Yields the checks of all items and files, and at last those of what does not add up. */
+/** Yields the checks of all items and files, then those of the counts that do not add up. */
 async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): AsyncGenerator<Check> {
-  // The items first, because a file is stored before its metadata.
+  // Items are read before files, because a file is stored before its metadata.
   for await (const stored of scan()) {
     const item = { ...stored, pk: String(stored.pk), sk: String(stored.sk) };
     progress.items += 1;
@@ -66,12 +66,12 @@ async function* runChecks(checks: AsyncIterable<Check>): AsyncGenerator<Finding>
 const judge = async (batch: readonly Check[]): Promise<Finding[]> =>
   (await Promise.all(batch.map((check) => check()))).flat();
 
-/** More findings than these are not collected: the first ones show what is wrong. */
+/** A read stops after this many findings. The first ones show what is wrong. */
 const maxFindings = 1_000;
 
 const nameOf = ({ rule, at }: Finding) => `${rule} ${at}`;
 
-/** Reads everything once. Returns what is wrong, by rule and place, and the partitions and days to read closely. */
+/** Reads everything once. Returns the findings by rule and place, and the partitions and days to check closely. */
 const readAll = async (read: Read) => {
   const found = new Map<string, Finding>();
   const sums: Sums = { counts: new Map(), links: new Map() };
@@ -83,8 +83,8 @@ const readAll = async (read: Read) => {
 };
 
 /**
- * Returns what is wrong, at most `maxFindings`. Requests may write at the same time, so one read can catch a change halfway.
- * If the first read finds anything, two more read it closely, and only findings that both have are returned.
+ * Returns at most `maxFindings` findings. Requests may write meanwhile, so a single read can see half of a change. If the first
+ * read finds anything, two closer reads follow, and only findings of both are returned.
  */
 export const checkInvariants = async (now: Date, progress: Progress = { items: 0, files: 0 }): Promise<Finding[]> => {
   const read = { now, swept: await sweptDays(), progress };
@@ -98,7 +98,7 @@ export const checkInvariants = async (now: Date, progress: Progress = { items: 0
     .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 };
 
-/** Reads the whole table and bucket, and returns what is not consistent. The exit code is 1 if there are violations. */
+/** Reads the whole table and bucket, and returns the inconsistencies. The exit code is 1 if there are violations. */
 export const findProblems = async (): Promise<Finding[]> => {
   const progress = { items: 0, files: 0 };
   const findings = await withProgress(

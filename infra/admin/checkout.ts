@@ -45,7 +45,7 @@ const waitFor = async (order: string, run: string): Promise<CheckoutEnd> => {
     );
     process.exit(130);
   };
-  // The terminal sends the signal to this process, and npm forwards it: it can arrive twice.
+  // Both the terminal and npm send the signal to this process, so it can arrive twice.
   process.on("SIGINT", stopWaiting);
   console.error(`The run ${run} is in progress. Ctrl-C stops waiting; the run continues.`);
   let last = "";
@@ -75,7 +75,7 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
     const { consecutive_waits: attempt, last_answer, next_try_at } = checkout;
     return `${counted}; waiting to try again: ${attempt ? `attempt ${attempt}, ` : ""}${last_answer ?? "no answer"}, next attempt at ${next_try_at}`;
   }
-  // While a step is retrying, only the receipts show it; the run shows it once the step has given up.
+  // Only the receipts show the retries of a step. Once the step gives up, the run shows its wait.
   const retried = files.filter((receipt) => receipt.state === "pending" && receipt.last_answer);
   const [first] = retried;
   if (first) return `${counted}; retrying ${retried.length}: ${first.last_answer}`;
@@ -84,7 +84,7 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
 
 const atOnce = 10;
 
-/** How the last run of an order has failed, if it has. */
+/** Returns one row if an order's last run failed or crashed, else none. */
 const failureOf = async ({ id, account }: Order) => {
   const last = await readActualRun(id);
   if (!last || isOpen(last) || last.status === "SUCCEEDED") return [];

@@ -8,7 +8,7 @@ export class CommandError extends Error {
   override readonly name = "CommandError";
 }
 
-/** A command is used wrongly. The CLI exits with 2. */
+/** An error in how a command is used. The CLI exits with 2. */
 export class UsageError extends CommandError {
   usage?: string;
 }
@@ -52,7 +52,7 @@ export const adviceOn = (error: unknown): string | undefined => {
   return advice.find(([pattern]) => pattern.test(text))?.[1];
 };
 
-/** The pointer of the whole file is empty. The details of values name what is allowed, those of properties do not. */
+/** An empty pointer means the whole file. Adds the allowed names to details that do not list them. */
 const describeError = ({ source, sub_code, detail, params }: ApiError["body"]["errors"][number]) => {
   const { data: allowed } = z.safeParse(z.array(z.string()), params?.allowed);
   const names = sub_code === "constraint.enum" && allowed?.every((one) => !detail.includes(one)) ? allowed : [];
@@ -60,7 +60,7 @@ const describeError = ({ source, sub_code, detail, params }: ApiError["body"]["e
   return [source && (source.pointer || "(the whole file)"), detail + known].filter(Boolean).join(": ");
 };
 
-/** An error for the operator: one line for each error in the input; otherwise the message, and what to do about it. */
+/** Describes an error to the operator: one line for each error in the input, or the message and advice. */
 export const explain = (error: unknown): string => {
   if (error instanceof ApiError && error.status < 500)
     return error.body.errors.map((each) => safe(describeError(each))).join("\n");
@@ -68,13 +68,13 @@ export const explain = (error: unknown): string => {
   return safeLines([messageOf(cause), adviceOn(cause)].filter(Boolean).join("\n"));
 };
 
-/** The same for programs: the errors of the API's body, or one with a detail, beside what was applied. */
+/** The same as JSON: the errors of the API's body, or one with a detail, and the applied part of a file. */
 export const errorBody = (error: unknown): object => ({
   ...(error instanceof PartlyAppliedError && error.applied),
   errors: error instanceof ApiError && error.status < 500 ? error.body.errors : [{ detail: explain(error) }],
 });
 
-/** An error's message. Network errors have none. */
+/** Some network errors have no message, only a code. */
 export const messageOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   if (error.message) return error.message;

@@ -12,8 +12,8 @@ import { format, pad, paint, printJson, safeLines } from "./output.ts";
 import { type DeployedStack, type TargetOptions, useTarget } from "./target.ts";
 
 /**
- * The result of one check, with a remedy for a fault or a notice. A notice does not change the exit code. Skipped: it depends on a
- * failed check, or on what emulators lack.
+ * The result of one check, with a remedy for a fault or a notice. A notice does not change the exit code. A check that depends on a
+ * failed one, or on a feature that emulators lack, is skipped.
  */
 type Diagnosis = {
   readonly check: string;
@@ -22,7 +22,7 @@ type Diagnosis = {
   readonly remedy: string | null;
 };
 
-/** What emulators lack is not a fault of the stack. They expire no items, and some do not even store the setting. */
+/** Errors about features that emulators lack. Emulators do not expire items, and some do not even store the setting. */
 const lackOfEmulators = /not enabled on expires_at|NotImplemented|UnknownOperation|not (yet )?(implemented|supported)/i;
 
 const isOnEmulator = () =>
@@ -48,7 +48,7 @@ const runCheck = async (check: string, find: Find, remedy = generalRemedy): Prom
   }
 };
 
-/** A check reports the first failure. */
+/** Without retries, a check reports the first failure. */
 const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
 
 const checkCredentials = async () => {
@@ -85,7 +85,7 @@ const checkBucket = async () => {
   return env.bucketName();
 };
 
-/** Writes an item and deletes it: a table that can be read may still refuse every write. */
+/** Writes an item and deletes it, because a readable table may still refuse every write. */
 const checkTableWrites = async () => {
   const [dynamodb, TableName] = [new DynamoDB(clientConfig), env.tableName()];
   const { pk, sk } = keys.doctor();
@@ -109,7 +109,7 @@ const checkWorkflow = async () => {
   const { executions = [] } = await sfn.listExecutions({ stateMachineArn, maxResults: 100 });
   for (const { name, status, executionArn, startDate, stopDate } of executions) {
     const { error } = status === "FAILED" ? await sfn.describeExecution({ executionArn }) : {};
-    // A start beside a running one is not the failure of a checkout.
+    // A second start while a run is in progress is not a failed checkout.
     if (error === "AlreadyRunning") continue;
     const when = stopDate ? `ended at ${stopDate.toISOString()}` : `started at ${startDate?.toISOString()}`;
     return `${stateMachineArn.split(":").at(-1)}, last run ${name} ${status}, ${when}`;
@@ -135,7 +135,7 @@ const checksOfTarget: readonly Check[] = [
 
 const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
   const node = `Node ${process.versions.node} (the functions run on 24)`;
-  // The other checks depend on the environment of the target.
+  // The other checks depend on the environment variables that this one sets.
   let stack: DeployedStack | undefined;
   const target = await runCheck("target", async () => {
     const chosen = await useTarget(options);
@@ -155,7 +155,7 @@ const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
   return found;
 };
 
-/** Several checks can have the same remedy. It is printed once. */
+/** Prints each remedy once, even if several checks share it. */
 const printFindings = (findings: readonly Diagnosis[]) => {
   const printed = new Set<string | null>([null]);
   for (const { check, status, found, remedy } of findings) {

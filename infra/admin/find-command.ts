@@ -32,7 +32,7 @@ import { add } from "./usage.ts";
 
 const Parent = z.object({ type: z.enum(["order", "request"]), id: z.string() });
 
-/** The attachment of a parent that has an id, and the upload, which has the same. */
+/** Returns a parent's attachment with this id, and its upload, which has the same id. */
 const placesBelow = async (parent: ParentRef, id: string): Promise<Place[]> => {
   const below = [keys.attachment(parent, id), keys.upload(parent, id)];
   const [owner, [attachment, upload]] = await Promise.all([readParent(parent), getMany(below)]);
@@ -40,7 +40,7 @@ const placesBelow = async (parent: ParentRef, id: string): Promise<Place[]> => {
   return types.map((type) => ({ type, id, account: owner?.account.id ?? "", parent }));
 };
 
-/** What an item in the index is about: an event's resource, the attachment with a reference_id, or an upload. */
+/** Resolves an item in the index to an event's resource, the attachment with a reference_id, or an upload and its attachment. */
 const placesOfItem = async (item: Item = {}): Promise<Place[]> => {
   if (String(item.sk).startsWith(eventPrefix)) return [placeOfEvent(parseItem(Event, item))];
   const parent = parentIn(String(item.pk));
@@ -56,7 +56,7 @@ const lookedUp = async (text: string): Promise<Place[]> =>
 
 const Deleted = z.object({ account: z.string(), parent: Parent });
 
-/** What was deleted: an attachment, or a switch, which still has a history. */
+/** Returns a deleted attachment, or a switch that has a history, even if it was deleted. */
 const deleted = async (id: string): Promise<Place[]> => {
   const place = await readItem(Deleted, keys.deleted(id));
   if (place) return [{ type: `${place.parent.type}_attachment`, id, ...place }];
@@ -64,7 +64,7 @@ const deleted = async (id: string): Promise<Place[]> => {
   return [];
 };
 
-/** An attachment's id has its day, and so has the name of its file, which has its parent, too. */
+/** An attachment's id contains the day under which its file is stored, and the file's key contains its parent. */
 const placesOfFile = async (id: string): Promise<Place[]> => {
   for await (const { key } of allFiles(dayPrefix(dayOf(new Date(decodeTime(id)))))) {
     const owner = fileOwner(key);
@@ -75,7 +75,7 @@ const placesOfFile = async (id: string): Promise<Place[]> => {
 
 type Scope = { readonly account?: string; readonly order?: string };
 
-/** Accounts by the beginning of their names: a walk over all accounts. */
+/** Finds accounts by the beginning of their names. Reads all accounts. */
 const accountsNamed = async (text: string): Promise<Place[]> => {
   const places: Place[] = [];
   for await (const { id, name, ancestors } of accountsBelow(null)) {
@@ -104,7 +104,7 @@ const attachmentsNamed = async (text: string, { id, account }: Order): Promise<P
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** Within an account or an order, attachments have names; elsewhere, accounts have. No account is called like a UUID. */
+/** Searches the names of attachments within an account or an order; otherwise, those of accounts, unless the text is a UUID. */
 const placesNamed = async (text: string, { account, order }: Scope): Promise<Place[]> => {
   if (account === undefined && order === undefined) return uuid.test(text) ? [] : accountsNamed(text.toLowerCase());
   const orders = order === undefined ? [] : [await findOrder(order)];
@@ -125,20 +125,20 @@ const placesOf = async (text: string, scope: Scope): Promise<Place[]> => {
   return unique.length === 0 && id !== undefined ? placesOfFile(id) : unique;
 };
 
-/** What can be deleted has a key while it exists. */
+/** Only switches and attachments can be deleted. */
 const isDeleted = async ({ type, id, parent }: Place) => {
   const { data } = z.safeParse(Parent, parent);
   const key = type === "switch" ? keys.switch(id) : data && /_attachment$/.test(type) && keys.attachment(data, id);
   return key ? (await get(key)) === undefined : false;
 };
 
-/** An attachment has its history with its request or its order. */
+/** The events of an attachment are in the history of its request or its order. */
 const historyOfPlace = ({ type, id, parent }: Place) => (type === "switch" ? { type, id } : (parent ?? { type, id }));
 
 const searched =
   "Nothing was found. `find` searches ids, API keys, reference_ids, names and the X-Request-Ids of changes in the last 400 days.";
 
-/** Where else to look. Nothing is stored of a request that changed nothing. */
+/** Suggests where else to look. A request that changed nothing leaves no event in the table. */
 const hint = (text: string, { account, order }: Scope): string => {
   if (!uuid.test(text) && account === undefined && order === undefined)
     return "To find attachments by name or filename, add --account <id> or --order <id>.";

@@ -12,10 +12,10 @@ import { CommandError } from "./command-errors.ts";
 import { format, printRows, type Row } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
-/** Converts an id to upper case. Any other text is returned unchanged: no item has it as its id. */
+/** Converts an id to upper case. Returns any other text unchanged, which is no item's id. */
 export const parseId = (text: string): string => parseUlid(text) ?? text;
 
-/** What something is, whose, and where it belongs; with its name, if that is how it was found. */
+/** The type of an item, its account and its parent; with its name, if it was found by name. */
 export type Place = Pick<Event, "account" | "parent"> & {
   readonly type: string;
   readonly id: string;
@@ -25,7 +25,7 @@ export type Place = Pick<Event, "account" | "parent"> & {
 const placeOf = (type: string, of: Pick<Place, "id" | "account"> | undefined, parent?: Place["parent"]): Place[] =>
   of ? [{ type, id: of.id, account: of.account, parent: parent ?? null }] : [];
 
-/** Returns what has an id, of all that is stored by its id alone. */
+/** Returns the items with this id, of the types that can be read by id alone. */
 export const placesById = async (id: string): Promise<Place[]> => {
   const reading = [readAccount(id), readRequest(id), readUser(id), findKey(id), readOrder(id), readSwitch(id)] as const;
   const [account, request, user, key, order, found] = await Promise.all(reading);
@@ -43,13 +43,13 @@ const nounOf = (type: string): string => {
   return `${/^[aoA]/.test(noun) ? "an" : "a"} ${noun}`;
 };
 
-/** Whoever collects evidence may read orders and requests only. */
+/** The evidence policy allows reading orders and requests only. */
 const nothingIfDenied = (error: Error): Place[] => {
   if (error.name === "AccessDeniedException") return [];
   throw error;
 };
 
-/** Throws a CommandError that names what an id is, if it is one of something else. It never repeats an API key. */
+/** Throws a CommandError that states the type of the item with this id, if there is one. The error never contains an API key. */
 export const throwNotFound = async (noun: string, id: string, hint: string): Promise<never> => {
   if (id.startsWith("apik_")) throw new CommandError(`There is no ${noun} with this id: it is an API key.`);
   const [other] = await placesById(id).catch(nothingIfDenied);
@@ -68,7 +68,7 @@ export const findOrder = finder("order", readOrder);
 
 export const requestHint = "`request list` lists the requests of an order";
 
-/** Returns the request and the order that have an id: one of them, but for files of `apply` that give both the same. */
+/** Returns the request and the order with this id. Only one exists, unless a file of `apply` gave both the same id. */
 export const findParents = async (id: string) => {
   const [request, order] = await Promise.all([readRequest(id), readOrder(id)]);
   if (!request && !order)
@@ -79,7 +79,7 @@ export const findParents = async (id: string) => {
   ];
 };
 
-/** Lists by account. They read the entries of an account's partition, however large the table is. */
+/** Lists by account. They read only the entries in its partition, so the size of the table does not matter. */
 
 const Entry = z.object({ id: z.string(), sha256: z.optional(z.string()) });
 type Entry = z.infer<typeof Entry>;
@@ -96,7 +96,7 @@ export const childAccounts = (parent: string | null): Promise<Account[]> =>
 /** How many reads of lists are in progress at once. */
 const atOnce = 10;
 
-/** Does something with each, `concurrency` at a time, and yields the results in the order of the source. */
+/** Applies `work` to each element, `concurrency` at a time, and yields the results in the order of the source. */
 export async function* inOrder<T, R>(
   source: Iterable<T> | AsyncIterable<T>,
   concurrency: number,
@@ -105,7 +105,7 @@ export async function* inOrder<T, R>(
   const started: Promise<R>[] = [];
   for await (const one of source) {
     const result = work(one);
-    // Thrown once it is its turn.
+    // The error is thrown at its turn. Until then, it must not count as unhandled.
     result.catch(() => {});
     if (started.push(result) < concurrency) continue;
     yield* started.splice(0, 1);
@@ -123,12 +123,12 @@ async function* walk(children: Listing, read: (parent: string) => Listing): Asyn
   }
 }
 
-/** Yields all accounts below an account, or all accounts: each before those below it. Reads the next lists meanwhile. */
+/** Yields all accounts below an account, or all accounts (null), parents first. Reads the next lists ahead. */
 export const accountsBelow = (parent: string | null): AsyncGenerator<Account> => {
   const limit = pLimit(atOnce);
   const read = (of: string | null): Listing => {
     const children = limit(() => childAccounts(of));
-    // Thrown once it is its turn.
+    // The error is thrown at its turn. Until then, it must not count as unhandled.
     children.catch(() => {});
     return children;
   };
@@ -138,14 +138,13 @@ export const accountsBelow = (parent: string | null): AsyncGenerator<Account> =>
 export const usersOf = (account: string): Promise<User[]> =>
   listed(User, collections.accountUsers(account), ({ id }) => keys.user(id));
 
-/** The ids of an account's orders. */
 export const orderIdsOf = (account: string): Promise<string[]> =>
   Array.fromAsync(queryAll(collections.accountOrders(account)), (item) => parseItem(Entry, item).id);
 
 export const readOrders = async (ids: readonly string[]): Promise<Order[]> =>
   (await getMany(ids.map(keys.order))).flatMap((item) => (item ? [parseItem(Order, item)] : []));
 
-/** The orders whose checkout has started and not succeeded, of all accounts. */
+/** The orders of all accounts whose checkout has started but not succeeded. */
 export const ordersInCheckout = (): Promise<Order[]> =>
   listed(Order, collections.openCheckouts(), ({ id }) => keys.order(id));
 
@@ -180,7 +179,7 @@ type Owned = { readonly account: string };
 export const ofAccounts = <T>(account: string | undefined, read: (id: string) => Promise<T[]>): Promise<T[]> =>
   withProgress(async () => (await Array.fromAsync(eachOfAccounts(account, read))).flat());
 
-/** The same, account by account. */
+/** Like `ofAccounts`, but yields a list per account. */
 export async function* eachOfAccounts<T>(
   account: string | undefined,
   read: (id: string) => Promise<T[]>,
@@ -194,11 +193,11 @@ export const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap
   return new Map(accounts.flatMap((account) => (account ? [[account.id, account.name] as const] : [])));
 };
 
-/** The account of an item, for people with its name. */
+/** An item's account and, except in JSON, the account's name. */
 export const ownerOf = async ({ account }: Owned) =>
   format.json ? { account } : { account, "account's name": (await readAccount(account))?.name };
 
-/** Adds the names of the accounts, for people. */
+/** Adds the names of the accounts, except in JSON. */
 export const withAccountNames = async (rows: readonly (Row & Owned)[]): Promise<readonly Row[]> => {
   if (format.json) return rows;
   const names = await accountNames(rows);
@@ -209,6 +208,6 @@ export const withAccountNames = async (rows: readonly (Row & Owned)[]): Promise<
   return rows.map((row) => Object.fromEntries(Object.entries(row).flatMap(withName)));
 };
 
-/** Prints items that accounts own. A table has the names of the accounts, too. */
+/** Prints items that accounts own. A table includes the names of the accounts. */
 export const printOwned = async (rows: readonly (Row & Owned)[], whole = false): Promise<void> =>
   printRows(await withAccountNames(rows), whole);

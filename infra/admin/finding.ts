@@ -26,7 +26,7 @@ export type StoredItem = Item & Key;
 /** Compares an item or a file with others. The reads of checks that start together share calls. */
 export type Check = () => Promise<readonly Finding[]>;
 
-/** Compares something with one other item: `judge` returns true if the rule holds, or what is wrong. */
+/** Compares an item or a file with one other item. `judge` returns true, or describes the violation. */
 export const checkOf =
   (rule: string, at: string, key: Key, judge: (other: Item | undefined) => true | string): Check =>
   async () => {
@@ -34,11 +34,11 @@ export const checkOf =
     return detail === true ? [] : [violation(rule, at, detail)];
   };
 
-/** What a whole read must add up to, in little memory: DynamoDB scans one partition after the other, and what adds up is dropped. */
+/** Sums that are zero after a consistent read. They stay small, because zeros are removed and DynamoDB scans partition by partition. */
 export type Sums = {
-  /** By partition: what its count says, less the items that it counts. */
+  /** By partition: the stored count minus the number of items. */
   readonly counts: Map<string, number>;
-  /** By partition or day: a hash over all links, each of which is named from both of its ends. */
+  /** By partition or day: the XOR of the hashes of all links. Both ends of a link add it, so it cancels out. */
   readonly links: Map<string, number>;
 };
 
@@ -50,6 +50,6 @@ const change = (sums: Map<string, number>, name: string, value: number) => {
 export const addCount = ({ counts }: Sums, name: string, count: number): void =>
   change(counts, name, (counts.get(name) ?? 0) + count);
 
-/** The second time with the same link undoes the first. */
+/** A second call with the same link undoes the first. */
 export const toggleLink = ({ links }: Sums, name: string, ...link: readonly unknown[]): void =>
   change(links, name, (links.get(name) ?? 0) ^ createHash("sha256").update(link.join(" ")).digest().readInt32LE());

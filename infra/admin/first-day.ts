@@ -6,16 +6,16 @@ import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
 import type { DeployedStack } from "./target.ts";
 
-/** What `doctor` checks of a deployed stack: mostly what "The first day" in infra/README.md asks for. */
+/** The checks of `doctor` for a deployed stack: mostly the steps of "The first day" in infra/README.md. */
 
-/** Not a fault, but something that production should not be without. */
+/** A missing precaution: not a fault, but production should have it. */
 export type Notice = { readonly notice: string; readonly remedy: string };
 
 const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
 
 const readme = 'see "The first day" in infra/README.md';
 
-/** A request without a key is refused by the functions only, which read nothing. */
+/** Only a function returns 401. For a request without a key, it reads nothing. */
 const checkBaseUrl = async ({ outputs: { BaseUrl = "" } }: DeployedStack): Promise<string> => {
   const url = `${BaseUrl}/api/v1/switches`;
   const { status } = await fetch(url, { signal: AbortSignal.timeout(10_000) });
@@ -53,7 +53,7 @@ const checkStackPolicy = async ({ name: StackName }: DeployedStack): Promise<str
   };
 };
 
-/** The generated secret has one version; one that was stored since has another. */
+/** The generated secret has one version. Storing the carrier's token adds another. */
 const checkCarrierToken = async ({ outputs: { CarrierTokenArn } }: DeployedStack): Promise<string | Notice> => {
   const { VersionIdsToStages = {} } = await new SecretsManager(clientConfig).describeSecret({
     SecretId: CarrierTokenArn,
@@ -78,7 +78,7 @@ const checkAlarms = async ({ outputs: { AlarmTopicArn } }: DeployedStack): Promi
   };
 };
 
-/** Emulators have the API, and little of the rest. */
+/** Emulators lack most of the rest, so only their API is checked. */
 export const checksOfStack = (stack: DeployedStack) =>
   [
     ["API", () => checkBaseUrl(stack), "Look at its alarms and logs: see infra/runbook.md."],

@@ -16,7 +16,7 @@ export async function* historyOf(subject: EventSubject, newestFirst = false): As
 
 const Named = z.object({ id: z.string(), name: z.string() });
 
-/** The names of the switches and accounts that the events are about, by id, as far as they exist today. */
+/** Returns the current names of the events' switches and accounts, by id, if they still exist. */
 const namesOf = async (events: readonly StoredEvent[]): Promise<ReadonlyMap<string, string>> => {
   const about = events.flatMap(({ resource: { type, id } }) => {
     if (type === "switch") return keys.switch(id);
@@ -34,7 +34,7 @@ const callersOf = async (events: readonly StoredEvent[]): Promise<ReadonlyMap<st
   return new Map(found.map(({ id, account }) => [id, names.get(account)]));
 };
 
-/** For lists, only what differs. */
+/** For lists, shows only the elements that differ. */
 const describeChange = ([name, { from, to, omitted }]: [string, EventChange]): string => {
   if (!Array.isArray(from) || !Array.isArray(to)) return `${name}: ${JSON.stringify(from)} -> ${JSON.stringify(to)}`;
   const added = to.filter((one) => !from.includes(one)).map((one) => `+${one}`);
@@ -47,17 +47,16 @@ const actorOf = ({ actor }: StoredEvent, callers: ReadonlyMap<string, string | u
     ? `${callers.get(actor.id) ?? "-"}: key ${actor.id}, user ${actor.user}`
     : [`${actor.type} ${actor.id}`, actor.on_behalf_of].filter(Boolean).join(" on behalf of ");
 
-/** When something in the history of `subject` was deleted, and by whom. Undefined if no event records it. */
+/** Returns when an item in the history of `subject` was deleted, and by whom, or undefined if no event records it. */
 export const deletionOf = async (subject: EventSubject, id: string): Promise<string | undefined> => {
   for await (const event of historyOf(subject, true))
     if (event.resource.id === id && event.type.endsWith(".deleted"))
       return `${event.at} by ${actorOf(event, await callersOf([event]))}`;
 };
 
-/** The command that prints a history. */
 export const historyCommand = ({ type, id }: EventSubject): string => `\`history ${type.replace("api_", "")} ${id}\``;
 
-/** What was true then. The columns of what was sent exist only if an event has any of it. */
+/** The columns about files and responses exist only if an event has any such value. */
 const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
   const [names, callers] = await Promise.all([namesOf(events), callersOf(events)]);
   const hasEvidence = events.some(({ file, answer, reason }) => file || answer || reason);
@@ -91,7 +90,7 @@ export const printLatest = async (subject: EventSubject): Promise<void> => {
   console.log(table(await rowsOf(events), { whole: true }));
 };
 
-/** How and why the last of the runs that an order's checkout has started have ended, newest first. */
+/** Returns how and why the last runs of a checkout ended, newest first. `started` is the number of its runs. */
 export const lastRuns = async (id: string, started: number) => {
   const runs: { run: string; status: string; ended_at: string; reason: string | null }[] = [];
   const wanted = Math.min(latest, started);
@@ -104,7 +103,7 @@ export const lastRuns = async (id: string, started: number) => {
   return runs;
 };
 
-/** Without events, `key` tells an item to which nothing has happened from an id with a typing error. */
+/** If there are no events, `key` distinguishes an item without a history from an unknown id. */
 const printHistory = async (subject: EventSubject, key?: Key): Promise<void> => {
   const events = await withProgress(() => Array.fromAsync(historyOf(subject)), "Reading the history …");
   if (events.length === 0 && key && !(await get(key)))

@@ -65,7 +65,7 @@ export const addKeyCommands = (key: Command): void => {
     .action(async ({ account, prefix }: { account?: string; prefix: string }) => {
       const keys = (await ofAccounts(account, keysOf)).filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()));
       const rows = await Promise.all(keys.map(keyDetails));
-      // A table has no room for a whole hash, and the beginning of one identifies nothing.
+      // A table has no room for a whole hash or another id.
       await printOwned(format.json ? rows : rows.map(({ sha256: _, replaced_by: _id, ...row }) => row));
     });
   add(key, "show <id-or-key>", "show a key, with its SHA-256").action(async (reference: string) => {

@@ -51,7 +51,7 @@ async function* pagesOf(account: string | undefined): AsyncGenerator<string[]> {
   yield ids;
 }
 
-/** The orders of a page, with the attachments of their requests and how their last runs have ended. Their reads share calls. */
+/** Returns a row for each order of a page, with its last run and the number of its attachments. The reads share calls. */
 const listed = async (ids: readonly string[]) => {
   const entries = pLimit(10).map(ids, async (id) => Array.fromAsync(requestsOfOrder(id)));
   const [orders, runs, requests] = await Promise.all([
@@ -80,7 +80,7 @@ type Settlement = {
   readonly yes?: boolean;
 };
 
-/** The carrier's answer is about a time, which cannot be in the future. */
+/** Parses the time of the carrier's response, which cannot be in the future. */
 const pastTime = (text: string): Date => {
   const time = new Date(text);
   if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(time.getTime()))

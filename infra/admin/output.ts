@@ -13,7 +13,7 @@ const unsafe = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 export const safe = (text: string): string =>
   text.replace(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** Keeps line breaks. */
+/** Like `safe`, but keeps line breaks. */
 export const safeLines = (text: string): string => text.split("\n").map(safe).join("\n");
 
 /** Fits most lists. Longer lines are as hard to read in a file, or in `less`, as on a terminal. */
@@ -54,7 +54,7 @@ const gap = 2;
 const minWidth = 8;
 const ulidWidth = 26;
 
-/** Narrows the widest columns until the table fits, but none that would cut an id. Undefined if it cannot fit. */
+/** Narrows the widest columns until the table fits, but none below the width of an id. Returns undefined if it cannot fit. */
 const fitColumns = (natural: readonly number[], width: number, whole: boolean): number[] | undefined => {
   const widths = [...natural];
   const total = () => widths.reduce((sum, one) => sum + one + gap, -gap);
@@ -72,7 +72,7 @@ const nothing = "Nothing found.";
 export const table = (rows: readonly Row[], { width = terminalWidth(), whole = false } = {}): string =>
   tableInParts({ width, whole })(rows) ?? nothing;
 
-/** A table whose rows come in parts. The first part has the heading; the columns of later ones can only be wider. */
+/** Formats a table part by part. The first part has the heading. In later parts, columns can only become wider. */
 const tableInParts = ({ width = terminalWidth(), whole = false } = {}) => {
   let natural: number[] | undefined;
   return (rows: readonly Row[]): string | undefined => {
@@ -110,13 +110,13 @@ const block = (record: Row, width: number): string => {
 /** JSON.stringify does not escape DEL and the C1 control characters. Escaping them does not change the value. */
 export const printJson = (value: unknown): void => console.log(safeLines(JSON.stringify(value, null, 2)));
 
-/** Whether the command has the option `--json`. */
+/** `json` is true if the command is called with `--json`. */
 export const format = { json: false };
 
 export const printRows = (rows: readonly Row[], whole = false): void =>
   format.json ? printJson(rows) : console.log(table(rows, { whole }));
 
-/** Prints a table as its rows come, and JSON at the end: an error in between would make it invalid. */
+/** Prints a table as its rows arrive, but JSON only at the end, because an error in between would make it invalid. */
 export const printParts = async (parts: AsyncIterable<readonly Row[]>): Promise<void> => {
   if (format.json) return printJson((await Array.fromAsync(parts)).flat());
   const tableOf = tableInParts();

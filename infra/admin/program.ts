@@ -27,7 +27,7 @@ const withoutTarget = ["env", "doctor", "schema"];
 /** Commands that record events of an operator. */
 const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable|label|revoke|rotate|download|settle)$/;
 
-/** `beforeAction` gets each command before it runs. */
+/** Calls `beforeAction` with each command before it runs. */
 export const createProgram = (beforeAction: (command: Command) => void): Command => {
   const program = new Command("admin")
     .description(
@@ -81,7 +81,7 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
   return program;
 };
 
-/** Options that npm has, too. They may be in its configuration, and make no difference to what a command changes. */
+/** Options that npm also has. Its configuration may set them, so a command only warns. Without them, it changes nothing more. */
 const alsoOfNpm = ["all", "json", "prefix", "version", "yes"];
 
 const optionsOf = (command: Command): readonly string[] => [
@@ -89,7 +89,7 @@ const optionsOf = (command: Command): readonly string[] => [
   ...command.commands.flatMap(optionsOf),
 ];
 
-/** Sets the exit code: 2 for a command that is used wrongly, 1 for any other failure. With `--json`, errors are JSON, too. */
+/** Sets the exit code: 2 for wrong usage, 1 for any other failure. With `--json`, prints errors as JSON, too. */
 export const runCommand = async (args: readonly string[]): Promise<void> => {
   startClock();
   format.json = args.includes("--json");
@@ -107,7 +107,7 @@ export const runCommand = async (args: readonly string[]): Promise<void> => {
     requireSeparator("admin", optionsOf(program));
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    // Help and the version are errors of Commander. All others are UsageErrors by now.
+    // Commander throws help and the version as errors. Its other errors have become UsageErrors.
     if (error instanceof CommanderError) return;
     const isUsage = error instanceof UsageError;
     const usage = isUsage ? (error.usage ?? (running && usageOf(running))) : undefined;

@@ -1,4 +1,4 @@
-/** When the command began, in the time of `performance.now()`, and how many milliseconds later its next line is due. */
+/** In milliseconds: when the command began, by `performance.now()`, and after how long its next line is due. */
 const clock = { began: 0, next: 3_000 };
 
 export const startClock = (began = performance.now()) => Object.assign(clock, { began, next: 3_000 });

@@ -9,8 +9,8 @@ import { requestsOfOrder } from "../../shared/tenants/orders.ts";
 import { forwardableType, Order, Request } from "../../shared/tenants/tenant-schema.ts";
 
 /**
- * What the carrier has of an attachment. `status` and `answer` are its last decision; `last_answer` says why it is called
- * again at `next_try_at`. An attachment that was added after the checkout has no receipt.
+ * The state of an attachment at the carrier. `status` and `answer` are the carrier's last decision; `last_answer` is the reason
+ * for the call at `next_try_at`. An attachment that was added after the checkout has no receipt.
  */
 export type ReportedReceipt = Pick<Receipt, "state"> &
   Partial<Omit<Receipt, "attachment" | "of" | "version" | "in_flight_until">>;
@@ -42,7 +42,7 @@ export const orderReport = async (orderId: string, readLast = readRun) => {
   };
 };
 
-/** Until when a run waits for calls of a crashed one. Of its own calls, the outcome is unknown, or a next attempt is planned. */
+/** Returns until when a run waits for a crashed run's calls. After the run's own, its outcome is unknown or an attempt is planned. */
 const waitsUntil = ({ status, outcome_unknown, next_try_at, calls_end_by }: CheckoutRun, now: Date): string | null =>
   status === "RUNNING" && !outcome_unknown && next_try_at === null && Date.parse(calls_end_by) > now.getTime()
     ? calls_end_by
@@ -56,7 +56,7 @@ export const requestReportById = async (requestId: string) => {
   return requestReport(item, state, await attachmentsOf({ type: "order", id }));
 };
 
-/** The attachments are its own, those of its order if they are forwarded, and withdrawn ones. */
+/** Lists the request's attachments and, if it is forwarded, its order's and deleted ones with a receipt. */
 const requestReport = async (item: Item | undefined, state: Order["state"], ofOrder: readonly OwnedAttachment[]) => {
   const { id, account, order, type } = parseItem(Request, item);
   const about = { id, account, order, type };
@@ -84,7 +84,7 @@ const reported = ({ of, attachment }: OwnedAttachment, receipt: ReportedReceipt 
   receipt,
 });
 
-/** The warning says why the carrier may refuse the attachment days later. */
+/** The warning explains why the carrier may refuse the attachment days later. */
 const withWarning = (attachment: Attachment) => ({ ...attachmentData(attachment), warning: warningOf(attachment) });
 
 const reportedReceipt = (receipt: Receipt): ReportedReceipt => {

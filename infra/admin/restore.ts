@@ -8,7 +8,7 @@ import { CommandError, UsageError } from "./command-errors.ts";
 import { format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
-/** "Restore" in infra/runbook.md. Each step looks first at what is done, so a command that is repeated continues. */
+/** "Restore" in infra/runbook.md. Each step first checks whether it is done, so repeating the command continues it. */
 
 const client = new DynamoDB(clientSettings(10_000));
 
@@ -42,7 +42,7 @@ const waitFor = async <T>(what: string, pollSeconds: number, ask: () => Promise<
 
 const active = (name: string, pollSeconds: number) =>
   waitFor(`The change of ${name}`, pollSeconds, async () => {
-    // A table that was only just requested may not be known yet.
+    // DynamoDB may not find a table that it has just started to create.
     const table = await describe(name);
     return table?.TableStatus === "ACTIVE" ? table : undefined;
   });
@@ -50,7 +50,7 @@ const active = (name: string, pollSeconds: number) =>
 /** `patchbay-20261121T120000Z` */
 const nameAt = (source: string, to: Date) => `${source}-${to.toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
 
-/** Starts the restore, unless the table is its result. Another table of that name is left alone. */
+/** Starts the restore, unless the target is already its result. Throws if the target is any other table. */
 const startRestore = async (source: string, target: string, to: Date): Promise<void> => {
   const { TableArn, OnDemandThroughput } = await existing(source);
   const found = await describe(target);
@@ -68,7 +68,7 @@ const startRestore = async (source: string, target: string, to: Date): Promise<v
     );
 };
 
-/** Sets what a restored table lacks. DynamoDB refuses an UpdateTable while another one is under way. */
+/** Applies settings that a restored table lacks. DynamoDB refuses an UpdateTable while another one is in progress. */
 const configure = async (source: string, TableName: string, pollSeconds: number): Promise<void> => {
   const { TableArn, DeletionProtectionEnabled, StreamSpecification } = await active(TableName, pollSeconds);
   const { TimeToLiveDescription } = await client.describeTimeToLive({ TableName });
@@ -83,12 +83,12 @@ const configure = async (source: string, TableName: string, pollSeconds: number)
   await active(TableName, pollSeconds);
   const { TableArn: ResourceArn } = await existing(source);
   const { Tags = [] } = await client.listTagsOfResource({ ResourceArn });
-  // AWS sets the tags that begin with aws: by itself, and refuses them.
+  // AWS sets tags that begin with aws: itself, and rejects requests that contain them.
   const own = Tags.filter(({ Key }) => !Key?.startsWith("aws:"));
   if (own.length > 0) await client.tagResource({ ResourceArn: TableArn, Tags: own });
 };
 
-/** Returns undefined while the table is too new for it. */
+/** Returns undefined while the new table does not support it yet. */
 const enablePointInTimeRecovery = async (TableName: string): Promise<true | undefined> => {
   const { ContinuousBackupsDescription: backups } = await client.describeContinuousBackups({ TableName });
   if (backups?.PointInTimeRecoveryDescription?.PointInTimeRecoveryStatus === "ENABLED") return true;

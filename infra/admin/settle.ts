@@ -19,10 +19,10 @@ const settled: Readonly<Record<Outcome, string>> = {
   open: "An operator has recorded that the cart is not checked out.",
 };
 
-/** A run's reason without its last part, the doubt, which is no longer true. */
+/** Removes the last sentences of a run's reason, which state that the outcome is unknown. */
 const withoutDoubt = (reason: string | null) => reason?.split(unknownCart)[0]?.trim() || null;
 
-/** The last run of an order, if it has left a doubt that can be ended. */
+/** Throws unless the outcome of an order's last run is unknown and can be settled. */
 const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Date | undefined) => {
   const last = await lastRun(order);
   if (last && isActive(last, now))
@@ -43,8 +43,8 @@ const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Dat
 };
 
 /**
- * `order settle`: ends a doubt about an order's cart, as an operator has found out. `asked` is when the carrier said so: an open cart
- * may have been checked out since. Fails if another run has started meanwhile.
+ * `order settle`: records whether an order's cart is checked out, as the carrier told an operator. `asked` is the time of that
+ * response, because an open cart may be checked out later. Fails if another run starts meanwhile.
  */
 export const settle = async (given: string, outcome: Outcome, because: string, asked?: Date): Promise<void> => {
   const { id, account } = await findOrder(given);

@@ -56,7 +56,7 @@ const printRequest = ({ id, type, attachments }: RequestReport) => {
     const { state, at, status, answer, attempts, last_answer, next_try_at, sent, bytes, sha256 } = receipt ?? {};
     const response = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
     return {
-      // What was sent, even if it has been changed or deleted since.
+      // The metadata that were sent, even if they were changed or deleted since.
       ...summary({ ...attachment, ...sent }),
       "attached to": of,
       "carrier state": state,

@@ -15,7 +15,7 @@ import { env } from "../../shared/env.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
 
-/** An order's last run as it is. One that is open although its execution has ended has crashed: nobody has noticed yet. */
+/** Returns an order's last run; as CRASHED if its end is not recorded although its execution has ended. */
 export const readActualRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
   const before = await readRun(orderId);
   if (!before || !isOpen(before) || (await isExecuting(before))) return before;
@@ -23,7 +23,7 @@ export const readActualRun = async (orderId: string): Promise<CheckoutRun | unde
   return last?.run === before.run && isOpen(last) ? { ...last, status: "CRASHED" } : last;
 };
 
-/** An order's last run. One that has the order's lock although its execution has ended has crashed, and is marked so. */
+/** Returns an order's last run. First marks it as CRASHED if it holds the order's lock although its execution has ended. */
 export const lastRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
   const last = await readRun(orderId);
   if (!last || !isActive(last, new Date()) || (await isExecuting(last))) return last;
@@ -31,13 +31,13 @@ export const lastRun = async (orderId: string): Promise<CheckoutRun | undefined>
   return readRun(orderId);
 };
 
-/** Starts an order's checkout, and takes over from a run that has crashed. Returns the name of the run, or of the one in progress. */
+/** Starts an order's checkout, and takes over from a crashed run. Returns the name of the new run, or of the one in progress. */
 export const startCheckout = async (orderId: string): Promise<string> => {
   const last = await lastRun(orderId);
   if (last && isActive(last, new Date())) return last.run;
   const input = JSON.stringify({ order_id: orderId });
   for (let attempt = (last?.attempt ?? 0) + 1; ; attempt += 1) {
-    // Derived from the order and the number of its run, so that two simultaneous starts are one execution.
+    // The name contains the order and the run's number, so that two simultaneous starts result in one execution.
     const name = `checkout-${orderId}-${attempt}`;
     const execution = { stateMachineArn: env.stateMachineArn(), name, input };
     const started = await new SFN().startExecution(execution).catch((error: unknown) => {
@@ -54,7 +54,7 @@ export type CheckoutEnd = {
   readonly reason: string | null;
 };
 
-/** What to do after a run that has crashed, or has left open whether the cart is checked out. */
+/** Returns the operator's next step after a run that crashed or whose outcome is unknown. */
 export const nextStep = (orderId: string, last: CheckoutRun, now: Date): string | undefined => {
   const { status, outcome_unknown, checked_out } = last;
   if (isActive(last, now)) return undefined;
@@ -65,7 +65,7 @@ export const nextStep = (orderId: string, last: CheckoutRun, now: Date): string 
   return status === "CRASHED" ? `\`order checkout ${orderId}\` continues the crashed run${when}.` : undefined;
 };
 
-/** Undefined while the run is in progress, or while another is that was faster. */
+/** Returns undefined while the run is in progress, or another run that was faster. */
 const endOf = async (orderId: string, run: string, since: Date): Promise<CheckoutEnd | undefined> => {
   const execution = await describeExecution(executionArnOf(run));
   if (!execution) return endOfUnknown(orderId, run, since);
@@ -73,13 +73,13 @@ const endOf = async (orderId: string, run: string, since: Date): Promise<Checkou
   if (status === "RUNNING") return undefined;
   const last = await readRun(orderId);
   if (error === "AlreadyRunning") return endOf(orderId, last?.run ?? "", since);
-  // The run has the carrier's words, and what came too late for the carrier. An execution's cause has neither.
+  // The run's reason contains the carrier's text and late changes. The execution's cause contains neither.
   const reason = last?.run === run ? last.reason : null;
   if (status === "SUCCEEDED") return { run, status, reason };
   return { run, status: "FAILED", reason: reason ?? cause ?? error ?? `The execution ended as ${status}.` };
 };
 
-/** Step Functions does not know the execution: not yet, since the look-up is eventually consistent, or no longer. */
+/** Step Functions does not find the execution: not yet, because the look-up is eventually consistent, or no longer. */
 const endOfUnknown = async (orderId: string, run: string, since: Date): Promise<CheckoutEnd | undefined> => {
   const now = new Date();
   const last = await lastRun(orderId);

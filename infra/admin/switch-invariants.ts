@@ -11,11 +11,11 @@ const parseOwner = (item: Item | undefined): Owner | undefined => z.safeParse(Ow
 
 const listingAccounts = ({ account, ancestors }: Owner) => [...ancestors, account];
 
-// Deliberately not the function of switches.ts: a check must not depend on the code that it checks.
+// Deliberately not the function of switches.ts, because a check must not depend on the code that it checks.
 const nameKey = ({ account, name }: Owner) =>
   keys.switchName(account, createHash("sha256").update(name).digest("base64url"));
 
-/** An account's count is the sum of its own item's and those of its count items. */
+/** An account's count is the sum of the counts in its own item and in its count items. */
 export function* switchChecks(item: StoredItem, sums: Sums): Generator<Check> {
   const { pk, sk } = item;
   if (sk === "SWITCH") yield* ofSwitch(item, sums);

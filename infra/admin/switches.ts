@@ -9,7 +9,7 @@ import { printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
-/** Operators can see whether a secret is set, but not the secret. Its name ends with `_secret`. */
+/** Shows only whether a secret is set. The names of secrets end with `_secret`. */
 const withoutSecrets = (settings: Switch) =>
   mapped<unknown, unknown>(settings, (value, name) => (name.endsWith("_secret") && value !== null ? "(set)" : value));
 

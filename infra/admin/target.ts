@@ -8,8 +8,8 @@ import { format, printRecord, safe } from "./output.ts";
 export type TargetOptions = { readonly stack?: string; readonly port?: string };
 
 /**
- * Chooses the target: that of an option, then of the environment (PATCHBAY_STACK, TABLE_NAME, PORT), then the only running local
- * stack. There is no fallback for one that does not exist. `environment` directs the AWS SDK to it.
+ * Chooses the target by option, then by environment (PATCHBAY_STACK, TABLE_NAME, PORT), else the only running local stack. A chosen
+ * target that does not exist is an error. `environment` directs the AWS SDK to the target.
  */
 const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => {
   if (stack && port) throw new UsageError("--stack is a deployed stack and --port a local one: choose one of them.");
@@ -65,7 +65,7 @@ const stackTarget = async (stackName: string) => {
   // An empty AWS_ENDPOINT_URL means AWS, even if a stack of this name has been deployed to an emulator.
   const endpoint = process.env.AWS_ENDPOINT_URL ?? recordedEndpoint(stackName);
   const emulator = endpoint ? emulatorVariables(endpoint) : {};
-  // For the call to CloudFormation.
+  // The call to CloudFormation needs them.
   Object.assign(process.env, emulator);
   const deployed = await import("../aws/deployed-stack.ts");
   const stack = await deployed.describeStack(stackName);
@@ -81,7 +81,7 @@ const stackTarget = async (stackName: string) => {
   };
 };
 
-/** What other systems need for the AWS SDK: see docs/systems.md. */
+/** The variables that other systems need for the AWS SDK: see docs/systems.md. */
 const forSystems = [
   "AWS_REGION",
   "AWS_ACCESS_KEY_ID",

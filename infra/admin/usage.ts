@@ -6,7 +6,7 @@ import { OnBehalfOf } from "../../shared/tenants/apply-schema.ts";
 import { UsageError } from "./command-errors.ts";
 import { parseId } from "./find.ts";
 
-/** Commands, and what the CLI says of one that is used wrongly. */
+/** Helpers that define commands, and the messages for wrong usage. */
 
 export const add = (group: Command, usage: string, description: string): Command => {
   const command = group.command(usage).description(description);
@@ -14,14 +14,14 @@ export const add = (group: Command, usage: string, description: string): Command
   return command;
 };
 
-/** A text in the event of a change: on whose behalf, or why, an operator makes it. */
+/** Parses a text for the event of a change: on whose behalf, or why, an operator makes it. */
 export const parseEventText = (sent: string): string => {
   const { data } = z.safeParse(OnBehalfOf, sent);
   if (data === undefined) throw new InvalidArgumentError(`It must have 1 to ${limits.onBehalfOfLength} characters.`);
   return data;
 };
 
-/** `key issue`; the program itself has no name in it. */
+/** `key issue`, without the program's own name. */
 const pathOf = (command: Command): string =>
   command.parent ? `${pathOf(command.parent)} ${command.name()}`.trim() : "";
 
@@ -43,7 +43,7 @@ export const usageOf = (command: Command): string =>
 
 const missingIn = (command: Command): string[] => {
   const isGiven = (one: Option) => command.getOptionValue(one.attributeName()) !== undefined;
-  // One of those that exclude each other is needed. Commander's types lack the property.
+  // One of the mutually exclusive options is required. Commander's types lack the property.
   const choice = command.options.filter((one) => Object(one).conflictsWith.length > 0);
   return [
     ...command.registeredArguments.flatMap((one, index) =>
@@ -54,7 +54,7 @@ const missingIn = (command: Command): string[] => {
   ];
 };
 
-/** The command or the group that is most like what was typed, or those whose last word is. */
+/** Returns the command or the group that is most similar to the typed text, or all whose last word is. */
 const nearest = (program: Command, typed: string): string => {
   const paths = [...new Set([...program.commands, ...leavesOf(program)].map(pathOf))];
   const byLastWord = Map.groupBy(paths, (path) => path.slice(path.lastIndexOf(" ") + 1));
@@ -62,7 +62,7 @@ const nearest = (program: Command, typed: string): string => {
   return paths.includes(name) ? name : (byLastWord.get(name) ?? []).join(" or ");
 };
 
-/** Commander's words in those of the CLI. */
+/** Rewords Commander's messages. */
 const wording: readonly (readonly [RegExp, string])[] = [
   [/^error: unknown option '(.+?)'(?:\n\((.+)\))?/, "There is no option $1. $2"],
   [/^error: option '(?:-\w, )?([^ ']+)(?: [^']*)?' argument '(.*)' is invalid\./s, '$1 cannot be "$2".'],
@@ -70,7 +70,7 @@ const wording: readonly (readonly [RegExp, string])[] = [
   [/^error: option '(\S+)' cannot be used with option '(\S+)'/, "$1 cannot be used with $2."],
 ];
 
-/** Commander reports what is missing before what it does not know. */
+/** Commander reports missing arguments and options before unknown ones. */
 const unknownOption = ({ args, options }: Command): string | undefined => {
   const typed = args.find((one) => /^--?[a-z]/i.test(one));
   if (typed === undefined) return undefined;
@@ -100,7 +100,7 @@ const describe = (command: Command, { code, message }: CommanderError): string =
   return wording.reduce((text, [pattern, words]) => text.replace(pattern, words), message).trim();
 };
 
-/** Makes a command throw a UsageError with its usage where Commander would exit. Help is no error, and begins with the usage. */
+/** Makes a command throw a UsageError with its usage where Commander would exit with an error. Help begins with the same usage. */
 export const throwUsageErrors = (command: Command): void => {
   command.usage(parametersOf(command)).exitOverride((error) => {
     if (error.exitCode === 0) throw error;

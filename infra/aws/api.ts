@@ -23,7 +23,7 @@ export const createApi = (scope: Construct, deployment: Deployment) => {
       ...(route.reads.from === "form" && { MAX_FILE_BYTES: String(settings.maxFileBytes) }),
       ...(route.document === "upload" && { MAX_UPLOAD_BYTES: String(settings.maxUploadBytes) }),
     };
-    // Every endpoint reads the caller and what the path names.
+    // Every endpoint reads the caller and the resources in the path.
     const grants = { ...route.grants, table: ["GetItem", ...route.grants.table] } as const;
     const handler = createFunction(scope, deployment, { ...route, grants, timeout, environment });
     const integration = new apigateway.LambdaIntegration(handler, { allowTestInvoke: false });
@@ -41,8 +41,8 @@ const restApi = (scope: Construct, settings: Settings) => {
     restApiName: settings.stackName,
     description: "Patchbay: attachments of number orders, and messaging switches",
     endpointTypes: [apigateway.EndpointType.REGIONAL],
-    // Every body arrives as base64, byte for byte. With a list of types, it would depend on how the gateway compares them
-    // with a Content-Type's case and parameters, which is not documented. A form that is treated as text is corrupted.
+    // Every body arrives as base64, byte for byte. A list of types would not suffice, because it is not documented how the
+    // gateway compares them with a Content-Type's case and parameters. A form that is treated as text is corrupted.
     // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings.html
     binaryMediaTypes: ["*/*"],
     // The role is retained when its stack is deleted, because the logs of the region's other APIs depend on it.
@@ -65,7 +65,7 @@ const restApi = (scope: Construct, settings: Settings) => {
       }),
     },
   });
-  // The stack has an output of its own, without the trailing slash.
+  // Replaced by the stack's own output, which has no trailing slash.
   rest.node.tryRemoveChild("Endpoint");
   const resource = rest.node.defaultChild;
   if (!(resource instanceof apigateway.CfnRestApi))
@@ -80,7 +80,7 @@ const restApi = (scope: Construct, settings: Settings) => {
   return rest;
 };
 
-/** The API's own name, which stays if the stack is created again. */
+/** The API's custom domain name, which stays the same if the stack is created again. */
 const domain = (scope: Construct, { domainName, certificateArn }: Settings) => {
   if (!domainName || !certificateArn) return {};
   const certificate = Certificate.fromCertificateArn(scope, "Certificate", certificateArn);
@@ -88,7 +88,7 @@ const domain = (scope: Construct, { domainName, certificateArn }: Settings) => {
 };
 
 /**
- * A Regional API accepts TLS 1.0 unless its policy says otherwise. This one accepts TLS 1.2 and 1.3, with forward secrecy.
+ * A Regional API accepts TLS 1.0 unless its security policy excludes it. This policy accepts TLS 1.2 and 1.3, with forward secrecy.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-security-policies-list.html
  */
 const tls = {

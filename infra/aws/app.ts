@@ -8,7 +8,7 @@ import { bundle, functionNames } from "./bundle.ts";
 import { readSettings } from "./settings.ts";
 import { patchbay } from "./stack.ts";
 
-/** What every command of cdk runs: bundles the functions and synthesizes the stack. */
+/** Every `cdk` command runs this file, which bundles the functions and synthesizes the stack. */
 
 const bundles = join(import.meta.dirname, "../../.patchbay/bundles");
 const app = new App();

@@ -51,7 +51,7 @@ const carrierSecret = (scope: Construct, { settings, storage }: Deployment) => {
 const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secret: Secret) => {
   const { name, grants, carrier, executions, timeoutSeconds, memoryMb } = step;
   const { settings, storage } = deployment;
-  // While files are only tagged, those from before the scan have no tag to wait for.
+  // With `"tag"`, no step reads tags, because files from before the scan have none.
   const files = grants.files.filter((action) => settings.malwareScan === true || action !== "GetObjectTagging");
   return createFunction(scope, deployment, {
     name,
@@ -79,15 +79,15 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
   });
 };
 
-/** A name of its own lets the first step look up executions of the machine that calls it. */
+/** A fixed name lets the first step look up executions of the machine that calls it. */
 const machineName = ({ stackName }: Deployment["settings"]) => `${stackName}-checkout`;
 
 const functionArn = (reference: string) =>
   reference.startsWith("arn:") ? reference : arnOf("lambda", `function:${reference}`);
 
 /**
- * The workflow calls aliases, so an execution that is running when a version is deployed continues with that version's steps.
- * test/shared/checkout/states-of-1.0.json is the promise that any version reads what any other wrote.
+ * The workflow invokes aliases, so a running execution continues with the steps of a version that is deployed meanwhile. Any version
+ * must therefore read the states that any other wrote: see test/shared/checkout/states-of-1.0.json.
  */
 const stateMachine = (scope: Construct, { settings }: Deployment, arns: readonly (readonly [string, string])[]) => {
   const role = new Role(scope, "CheckoutRole", {
@@ -135,8 +135,8 @@ const logGroupName = ({ stackName, stackId }: Stack) =>
 export const executionsOf = ({ stateMachineName }: StateMachine) => arnOf("states", `execution:${stateMachineName}:*`);
 
 /**
- * Releases the lock of an execution that was stopped, timed out, or whose failure path failed. EventBridge delivers the events of ends by
- * best effort: where one is lost, the next run looks the execution up.
+ * Releases the lock of an execution that was stopped, timed out, or whose failure path failed. EventBridge delivers the events of ends on
+ * a best-effort basis. If one is lost, the next run looks up the execution.
  * https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
  */
 const releaseFunction = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
@@ -147,7 +147,7 @@ const releaseFunction = (scope: Construct, deployment: Deployment, machine: Stat
     timeout: Duration.seconds(30),
     runsInMaintenance: true,
     deadLetterQueue,
-    // EventBridge leaves the input of an execution out of its event if it is large.
+    // The event omits the input of the execution if it is large.
     statements: [allow(["states:DescribeExecution"], executionsOf(machine))],
   });
   new Rule(scope, "FailedCheckout", {

@@ -12,7 +12,7 @@ const fileOf = (stackName: string) => join(stateFolder(), nameOf(stackName));
 export const recordEndpoint = (stackName: string, endpoint: string): void =>
   writeStateFile(nameOf(stackName), { endpoint });
 
-/** The emulator to which `npm run deploy:local` deployed the stack. Undefined if it did not. */
+/** Returns the emulator's endpoint if `npm run deploy:local` deployed the stack, otherwise undefined. */
 export const recordedEndpoint = (stackName: string): string | undefined =>
   readJsonFile(z.object({ endpoint: z.url() }), fileOf(stackName))?.endpoint;
 
@@ -30,12 +30,12 @@ export const emulatorVariables = (endpoint: string) => ({
 const thisMachine = /^http:\/\/(127\.0\.0\.1|localhost)(?=:|$)/;
 
 /**
- * LocalStack's name in the containers of its functions and, by public DNS, on this machine: a signed URL with it works in both.
+ * LocalStack's host name in the containers of its functions and, by public DNS, on this machine. Signed URLs with it work in both.
  * https://docs.localstack.cloud/aws/capabilities/networking/accessing-endpoint-url/
  */
 const nameOfLocalStack = "http://localhost.localstack.cloud";
 
-/** The address that functions sign URLs of files for. Undefined if they use the emulator's address as they know it. */
+/** Returns the endpoint in the URLs that functions sign, or undefined if they use the one that the emulator sets. */
 export const signedEndpoint = (emulator: string | undefined): string | undefined =>
   emulator && !thisMachine.test(emulator) ? emulator : undefined;
 
@@ -46,8 +46,8 @@ const responds = (url: string): Promise<boolean> =>
   );
 
 /**
- * Directs this process to an emulator. Throws at once if nothing responds there: CDK would try for most of a minute. `stage` is the
- * stage whose carrier the functions of that emulator reach.
+ * Directs this process to an emulator. Throws immediately if nothing responds there, because CDK would try for most of a minute.
+ * Returns the `stage` whose carrier that emulator's functions reach.
  */
 export const useEmulator = async (url = "http://127.0.0.1:4566") => {
   const given = url.replace(/\/$/, "");

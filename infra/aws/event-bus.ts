@@ -17,7 +17,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
     eventBusName: settings.stackName,
     description: "Patchbay: every confirmed change",
   });
-  // Followers have rules on it, which would prevent its deletion.
+  // The rules of other systems on the bus would prevent its deletion.
   bus.applyRemovalPolicy(settings.removalPolicy);
   // Not every emulator supports archives.
   const days = settings.emulator ? null : settings.eventArchiveDays;
@@ -42,11 +42,11 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
         dynamodb: { Keys: { sk: { S: FilterRule.beginsWith(eventPrefix) } } },
       }),
     ],
-    // An event that is refused holds up a tenth of its shard, and only its own half of a batch. Events have no order.
+    // A refused event delays only a tenth of its shard, and only its own half of a batch. Events are unordered.
     parallelizationFactor: 10,
     reportBatchItemFailures: true,
     bisectBatchOnError: true,
-    // The stream keeps a record for 24 hours. What waits behind this one must not be lost.
+    // The stream keeps records for 24 hours. Giving up on one earlier saves those behind it.
     maxRecordAge: Duration.hours(23),
     onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
   });
@@ -56,7 +56,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
 
 const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
 
-/** What Lambda does in the name of the function, which itself also sends dead letters. */
+/** Lambda uses these with the function's role. The function itself also sends dead letters. */
 const readStream = ({ storage: { key }, deadLetters }: Deployment, stream: string) => [
   allow(
     streamActions.map((name) => `dynamodb:${name}`),
@@ -72,7 +72,7 @@ const ruleActions = [
 ].map((name) => `events:${name}`);
 const replayActions = ["events:CancelReplay", "events:DescribeReplay"];
 
-/** Permission to put rules on the bus, and to send archived events again. */
+/** Permission to put rules on the bus, and to replay archived events. */
 const eventPolicy = (scope: Construct, settings: Settings, bus: EventBus, archiveArn: string | undefined) => {
   const replays = `replay/${settings.stackName}-*`;
   const replaysArn = arnOf("events", replays);
@@ -84,9 +84,9 @@ const eventPolicy = (scope: Construct, settings: Settings, bus: EventBus, archiv
       ...(archiveArn
         ? [
             allow(["events:DescribeArchive"], archiveArn),
-            // Needs all three: from where, to where, and its name.
+            // Needs all three: the source, the destination and the replay.
             ...[archiveArn, bus.eventBusArn, replaysArn].map((each) => allow(["events:StartReplay"], each)),
-            // Others in the account replay archives of their own.
+            // Other systems in the account have replays of their own.
             allow(replayActions, replaysArn),
           ]
         : []),

@@ -7,7 +7,7 @@ import type { Settings } from "./settings.ts";
 export const hasFirewall = ({ webAclArn, requestsPerKey, requestsPerAddress, requestsInTotal }: Settings): boolean =>
   Boolean(webAclArn ?? requestsPerKey ?? requestsPerAddress ?? requestsInTotal);
 
-/** Associates the stage's web ACL with the API, or creates one that limits what a key, an address or all may send in five minutes. */
+/** Associates the stage's web ACL with the API, or creates one that limits requests per key, address and in total in five minutes. */
 export const addFirewall = (scope: Construct, settings: Settings, { stageArn: resourceArn }: Stage): void => {
   if (!hasFirewall(settings)) return;
   const webAclArn = settings.webAclArn ?? rateLimits(scope, settings).attrArn;
@@ -25,7 +25,7 @@ const rateLimits = (scope: Construct, { stackName, ...settings }: Settings) => {
     ["requestsPerAddress", settings.requestsPerAddress, { aggregateKeyType: "IP" }],
     ["requestsInTotal", settings.requestsInTotal, together],
   ] as const;
-  // A limited caller sends nothing more for this long. WAF counts again every few seconds.
+  // How long a limited caller should wait. WAF updates its counts every few seconds.
   const headers = { "Retry-After": "30", "Cache-Control": "no-store" };
   const customResponse = {
     responseCode: 429,
@@ -57,13 +57,13 @@ const rateLimits = (scope: Construct, { stackName, ...settings }: Settings) => {
 
 const textTransformations = ["COMPRESS_WHITE_SPACE", "LOWERCASE"].map((type, priority) => ({ priority, type }));
 
-/** By the header, however its scheme and spaces are written. A request without the header does not count, and is a 401. */
+/** By the header, regardless of its case and spaces. A request without the header does not count, and returns 401. */
 const byKey = {
   aggregateKeyType: "CUSTOM_KEYS",
   customKeys: [{ header: { name: "Authorization", textTransformations } }],
 };
 
-/** API Gateway's own limit holds for each method. WAF counts requests together only below a statement, which here matches all. */
+/** API Gateway's own limit applies to each method. To count all requests, WAF requires a scope-down statement; this one matches all. */
 const together = {
   aggregateKeyType: "CONSTANT",
   scopeDownStatement: {

@@ -12,7 +12,6 @@ import { allow, type Grants, ownService, statementsFor } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
-/** What all functions of a deployment share. */
 export type Deployment = {
   readonly settings: Settings;
   readonly storage: Storage;
@@ -27,15 +26,15 @@ type FunctionOptions = {
   readonly grants: Grants;
   readonly timeout: Duration;
   readonly memoryMb?: number | undefined;
-  /** How many invocations may run at once. Lambda reserves as much of the account's concurrency. */
+  /** How many invocations may run at once. Lambda reserves that many from the account's concurrency. */
   readonly concurrency?: number | null;
-  /** Lambda sends an asynchronous call of a function that may not run to the dead letters at once. */
+  /** While a function cannot run, Lambda sends asynchronous calls of it to the dead letters immediately. */
   readonly runsInMaintenance?: true;
   /** Receives events that failed on every retry, for a function that events invoke. */
   readonly deadLetterQueue?: IQueue;
   /** In addition to TABLE_NAME and, for a function with access to files, BUCKET_NAME. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Whether events name its role as the operator: a function cannot know who invokes it. CloudTrail can. */
+  /** Whether events name its role as the operator. A function cannot know who invokes it; CloudTrail records that. */
   readonly isOperator?: boolean;
   readonly statements?: readonly PolicyStatement[];
 };
@@ -44,8 +43,8 @@ const traces = ({ tracing }: Settings) =>
   tracing ? [allow(["xray:PutTraceSegments", "xray:PutTelemetryRecords"], "*")] : [];
 
 /**
- * Creates a function with its own log group and its own role, which allows only what `grants` lists. Returns its alias, which
- * all callers invoke: it refers to the newest version once infra/aws/rollout.ts has shifted the traffic.
+ * Creates a function with its own log group and role, which allows only `grants`, `statements`, logs, traces and dead letters. Returns
+ * the alias that all callers invoke. It refers to the newest version once infra/aws/rollout.ts has shifted the traffic.
  */
 export const createFunction = (
   scope: Construct,
@@ -54,7 +53,7 @@ export const createFunction = (
 ): lambda.IFunction => {
   const { name, grants, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
   const { deadLetterQueue, isOperator } = options;
-  // In maintenance nothing runs that waits and tries again: the steps of checkouts, events and other systems.
+  // In maintenance, functions do not run. Checkouts and events wait, and calls of other systems are throttled.
   const isStopped = settings.throttleRate === 0 && !options.runsInMaintenance;
   const concurrency = isStopped ? 0 : (options.concurrency ?? undefined);
   const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
@@ -83,7 +82,7 @@ export const createFunction = (
     architecture: settings.architecture,
     code: lambda.Code.fromAsset(join(bundles, file)),
     handler: `index.${handler}`,
-    // Otherwise CDK would create one more policy for each function, a resource of the 500 in a stack.
+    // Otherwise, CDK would create another policy per function. A stack can have 500 resources.
     role: role.withoutPolicyUpdates(),
     timeout,
     memorySize: memoryMb,

@@ -25,7 +25,7 @@ const gatewayErrors = (maxFileBytes: number) =>
     REQUEST_TOO_LARGE: errors.fileTooLarge(maxFileBytes),
     THROTTLED: errors.rateLimited(),
     QUOTA_EXCEEDED: errors.rateLimited(),
-    // Not a 429, which a client would repeat for ever.
+    // Not 429, after which a client would retry forever.
     WAF_FILTERED: errors.blockedByFirewall(),
     INTEGRATION_TIMEOUT: errors.serviceUnavailable(),
     INTEGRATION_FAILURE: errors.serviceUnavailable(),

@@ -21,11 +21,11 @@ const fileActions = {
 export const allow = (actions: readonly string[], resource: string, conditions?: Readonly<Record<string, unknown>>) =>
   new PolicyStatement({ actions: [...actions], resources: [resource], ...(conditions && { conditions }) });
 
-/** A resource of this account and region. */
+/** The ARN of a resource in this account and region. */
 export const arnOf = (service: string, resource: string) =>
   `arn:${Aws.PARTITION}:${service}:${Aws.REGION}:${Aws.ACCOUNT_ID}:${resource}`;
 
-/** A service, for this account's resources only. It assumes roles whose documentation has this condition. */
+/** A service, for this account's resources only. Use it only if the service's documentation describes this condition. */
 export const ownService = (name: string) =>
   new ServicePrincipal(`${name}.amazonaws.com`, {
     conditions: { StringEquals: { "aws:SourceAccount": Aws.ACCOUNT_ID } },
@@ -38,7 +38,7 @@ export const allowKey = (actions: readonly string[], { keyArn }: Key, service: s
 export const allowListing = ({ bucket }: Storage) =>
   allow(["s3:ListBucket"], bucket.bucketArn, { StringLike: { "s3:prefix": `${filePrefix}*` } });
 
-/** Reads that start in the same turn are one BatchGetItem. */
+/** Reads that start in the same turn share one BatchGetItem. */
 const tableActions = (actions: readonly TableAction[]) =>
   actions
     .flatMap((action) => (action === "GetItem" ? [action, "BatchGetItem"] : [action]))
@@ -53,8 +53,8 @@ const allowTableKey = (mayWrite: boolean, { key }: Storage) =>
   );
 
 /**
- * Reads and writes of the items in partitions whose keys match, with these attributes only if there are any. `ForAllValues` also holds
- * for a request without the key, which `Null` excludes.
+ * Allows actions on the items in partitions whose keys match `patterns`, with only these attributes if given. `ForAllValues` is also
+ * true for a request without the condition key, which `Null` excludes.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-single-vs-multi-valued-context-keys.html
  */
 const allowKeys = (actions: readonly TableAction[], { table }: Storage, patterns: string[], attributes?: string[]) =>
@@ -68,8 +68,8 @@ const orders = [keys.order("*").pk, keys.request("*").pk];
 const account = keys.account("*").pk;
 
 /**
- * What applying orders and requests needs. A condition sees only partition keys, and the list of an account's orders is in the
- * account's partition: there, an item may have a key and an id, and nothing that an account, a user or an API key has.
+ * Permissions to apply orders and requests. Conditions can test the partition key but not the sort key, and the list of an account's
+ * orders is in the account's partition. Items written there may therefore have only a key and an id.
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
  */
 export const orderingGrants = (storage: Storage): PolicyStatement[] => [
@@ -83,7 +83,7 @@ const tenants = [keys.user("*"), keys.apiKey("*"), keys.apiKeyId("*"), keys.chil
   ({ pk }) => pk,
 );
 
-/** What applying every section needs: no switch, and nothing that requests and checkouts have for themselves. */
+/** Permissions to apply every section. They exclude the partitions of switches, Idempotency-Keys and open checkouts. */
 export const tenancyGrants = (storage: Storage): PolicyStatement[] => [
   allowKeys(["GetItem", "PutItem", "UpdateItem"], storage, [account, ...tenants, ...orders]),
   allowTableKey(true, storage),
@@ -91,7 +91,7 @@ export const tenancyGrants = (storage: Storage): PolicyStatement[] => [
 
 const eventAttributes = "pk sk id type at account actor resource parent changed request_id expires_at".split(" ");
 
-/** What recording that a file was read needs: its parent, and an event there, which has nothing that makes an item another one. */
+/** Permissions to record that a file was read: to read its parent, and to put an item there that has only an event's attributes. */
 export const evidenceGrants = (storage: Storage): PolicyStatement[] => [
   allowKeys(["GetItem"], storage, orders),
   allowKeys(["PutItem"], storage, orders, eventAttributes),

@@ -14,7 +14,7 @@ import type { Construct } from "constructs";
 import type { Deployment } from "./function.ts";
 import { arnOf } from "./grants.ts";
 
-/** Creates the alarms, their topic and the dashboard. infra/runbook.md says what to do about each. */
+/** Creates the alarms, their topic and the dashboard. infra/runbook.md describes what to do about each. */
 export const createOperations = (scope: Construct, deployment: Deployment, monitored: Monitored) => {
   const { settings, storage } = deployment;
   const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
@@ -37,11 +37,11 @@ export const createOperations = (scope: Construct, deployment: Deployment, monit
 };
 
 /**
- * Lets a service publish. The topic has a policy of its own, so it lacks the default one, which lets the account's alarms publish. The
- * default policy of the KMS key lets no service use it.
+ * Lets a service publish. The topic's own policy replaces the default one, which would let the account's alarms publish. The default
+ * policy of the KMS key lets no service use the key.
  *
- * EventBridge supports no condition in the policy of a topic, and none on the source in that of its key. The key's is bound to this
- * stack's topics instead, by a pattern: the topic refers to the key.
+ * EventBridge supports no condition in a topic's policy, and none on the source in a key's policy. The key's policy is limited to this
+ * stack's topics instead; by a pattern, because the topic refers to the key.
  * https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-sns-permissions
  * https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services
  */
@@ -72,7 +72,7 @@ export const report = (
   new Rule(topic.stack, id, { ...rule, targets: [new SnsTopic(target, { deadLetterQueue })] });
 };
 
-/** An alarm that is raised by `threshold` or more. No data means that nothing happened. */
+/** An alarm that is raised at `threshold` or more. Missing data mean that nothing happened. */
 const atLeast = (threshold: number, metric: cloudwatch.IMetric, alarmDescription: string): cloudwatch.AlarmProps => ({
   metric,
   threshold,
@@ -150,13 +150,13 @@ const inFiveMinutes = { period: Duration.minutes(5), statistic: cloudwatch.Stats
 const mostInFiveMinutes = { ...inFiveMinutes, statistic: cloudwatch.Stats.MAXIMUM };
 const inADay = { period: Duration.days(1), statistic: cloudwatch.Stats.SUM };
 
-/** Contains no metric math for an emulator: not every one supports it in an alarm, and none has canaries. */
+/** Contains metric math only for canaries, which emulators lack, because not every emulator supports it in an alarm. */
 const metricsOf = (
   { settings: { stackName: stack }, storage: { table }, deadLetters }: Deployment,
   { rest, machine, release, sweep, publisher, canaries }: Monitored,
 ) => ({
   requests: rest.metricCount(inFiveMinutes),
-  // A function that cannot be loaded, or is killed, logs no defect. An alarm has ten metrics at most.
+  // A function that cannot be loaded or is killed logs no defect. An alarm can have ten metrics at most.
   kills: canaries.map((wave) => {
     const usingMetrics = Object.fromEntries(wave.map((one, index) => [`e${index}`, one.metricErrors(inFiveMinutes)]));
     const { period } = inFiveMinutes;

@@ -18,9 +18,9 @@ type Used = {
 };
 
 /**
- * Creates the managed policies for users outside this stack, and returns their ARNs by the names of the stack's outputs. One that is
- * attached cannot be deleted, so they are retained like data.
- * infra/README.md says who needs which. Do not change their descriptions: CloudFormation would replace the policies and their ARNs.
+ * Creates the managed policies for users outside this stack, and returns their ARNs by the names of the stack's outputs. They are
+ * retained like data, because an attached policy cannot be deleted. infra/README.md describes who needs which. Do not change their
+ * descriptions, because CloudFormation would replace the policies and their ARNs.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-managedpolicy.html
  */
 export const createPolicies = (
@@ -34,13 +34,13 @@ export const createPolicies = (
     return policy.managedPolicyArn;
   };
   return {
-    // Permission to start an execution is permission to check out any order: the input is only the order's id.
+    // Whoever may start an execution may check out any order, because the input is only the order's id.
     OrderingPolicyArn: arnOf("OrderingPolicy", "an ordering system starts checkouts and asks how they ended", [
       allow(["states:StartExecution"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),
       allow(["lambda:InvokeFunction"], applyOrders.functionArn),
     ]),
-    // Permission to apply every section is permission to create an API key for any account.
+    // Whoever may apply every section may create an API key for any account.
     TenancyPolicyArn: arnOf("TenancyPolicy", "the system of record of customers applies files", [
       allow(["lambda:InvokeFunction"], apply.functionArn),
     ]),
@@ -55,7 +55,7 @@ export const createPolicies = (
         ["Scan", "DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups"].map((one) => `dynamodb:${one}`),
         storage.table.tableArn,
       ),
-      // `doctor` stores a file of its own. Nobody may store one in place of a customer's.
+      // Only the file that `doctor` stores, because nobody may replace a customer's file.
       allow(["s3:PutObject"], storage.bucket.arnForObjects(doctorFile)),
       allowKey(["kms:GenerateDataKey"], storage.key, "s3"),
       allow(["secretsmanager:DescribeSecret"], secret.secretArn),
@@ -65,7 +65,7 @@ export const createPolicies = (
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),
     ]),
-    // What `admin attachment download` needs: it reads a file, and writes the event.
+    // `admin attachment download` reads a file, and writes an event.
     EvidencePolicyArn: arnOf("EvidencePolicy", "operators download the files of attachments for disputes", [
       allow(["cloudformation:DescribeStacks"], Aws.STACK_ID),
       ...statementsFor(storage, { table: [], files: ["GetObject"] }),

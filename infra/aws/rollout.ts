@@ -13,7 +13,7 @@ import { acknowledge } from "./acknowledge.ts";
 import { allow, ownService } from "./grants.ts";
 import { killsOf } from "./operations.ts";
 
-/** How many deployments run at once: together they stay below the 15 requests a second that Lambda's control plane takes. */
+/** How many deployments run at once. Together, they stay below the 15 requests a second that Lambda's control plane allows. */
 const size = 8;
 
 export const wavesOf = (functions: readonly IFunction[]): IFunction[][] =>
@@ -21,17 +21,17 @@ export const wavesOf = (functions: readonly IFunction[]): IFunction[][] =>
     functions.slice(wave * size, (wave + 1) * size),
   );
 
-/** The functions that are released step by step, and the one whose release is the end of each deployment. */
+/** The functions that are released step by step, and the one that is released at the end of each deployment. */
 type Rollout = { readonly waves: readonly (readonly IFunction[])[]; readonly last: IFunction };
 
 /**
  * Shifts a tenth of the calls of each function in a wave to its new version, and the rest ten minutes later. If an alarm is raised,
- * CodeDeploy shifts them back, and CloudFormation undoes the whole deployment. Each function waits for the one in its place in the
- * wave before. All other functions move at once: the retries of their callers would hide a fault from a canary.
+ * CodeDeploy shifts the calls back, and CloudFormation rolls back the whole deployment. Each function waits for the one at the same
+ * place in the previous wave. All other functions move at once, because their callers' retries would hide a fault from a canary.
  *
- * The last function waits for all others, and takes 15 minutes more, in which the alarms watch all of them at work. It is one that is
- * called once a day, and has a new version in each deployment that changes anything. Three waves and this end take 50 minutes: the session
- * of a role that deploys ends after an hour.
+ * The last function waits for all others, and takes 15 more minutes, during which the alarms monitor all of them. It is one that is
+ * called once a day, and that has a new version in each deployment that changes anything. Three waves and the last function take
+ * 50 minutes; the session of a role that deploys ends after an hour.
  */
 export const createRollout = (stack: Stack, { waves, last }: Rollout, alarmNamed: (name: string) => Alarm[]): void => {
   const application = new LambdaApplication(stack, "Rollout");
@@ -56,7 +56,7 @@ export const createRollout = (stack: Stack, { waves, last }: Rollout, alarmNamed
 };
 
 /**
- * What CodeDeploy's managed policy allows for functions without hooks, for these functions only.
+ * The actions of CodeDeploy's managed policy that functions without hooks need, for these functions only.
  * https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AWSCodeDeployRoleForLambdaLimited.html
  */
 const rolloutRole = (stack: Stack, aliases: readonly Alias[]) => {

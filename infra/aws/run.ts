@@ -26,7 +26,7 @@ default that of deploy:local. A stage that retains its data is protected: see in
 const [script = "", ...args] = process.argv.slice(2);
 const given = readArguments(args);
 
-/** Loads CDK, which takes a second: the usage does not need it. */
+/** Loads CDK, which takes a second, and which `--help` does not need. */
 const stackNameOf = async (stage: string, endpoint: string | undefined) => {
   const { readSettings } = await import("./settings.ts");
   return readSettings({ stage, ...given.context }, endpoint).stackName;
@@ -36,14 +36,14 @@ const deployLocal = async () => {
   requireSeparator("deploy:local", ["call", "context"]);
   const { endpoint, stage } = await useEmulator(process.env.AWS_ENDPOINT_URL);
   const stackName = await stackNameOf(stage, endpoint);
-  // Even if the deployment fails: `admin --stack` must not look for the stack on AWS.
+  // Even if the deployment fails, `admin --stack` must not look for the stack on AWS.
   recordEndpoint(stackName, endpoint);
-  // Outside a project, cdk needs no app to bootstrap an account that is named. Emulators have this one.
+  // Outside a project, cdk bootstraps a given account without an app. Emulators have this account.
   cdk(["bootstrap", `aws://000000000000/${process.env.AWS_REGION}`], import.meta.dirname);
   cdk(["deploy", "-c", `stage=${stage}`, "--method=direct", "--require-approval=never", ...args]);
   const url = (await describeStack(stackName))?.outputs.BaseUrl;
   const chosen = Object.entries(given.context).map(([name, value]) => ` -c ${name}=${value}`);
-  // Functions in containers cannot reach what listens on 127.0.0.1 only.
+  // Functions in containers cannot reach a carrier that listens on 127.0.0.1 only.
   const host = stage === "localstack" ? " -- --host 0.0.0.0" : "";
   console.log(`
 ${stackName} is deployed to ${endpoint}. Next:
@@ -58,7 +58,7 @@ The stack is deployed, but its functions do not work. ${problem}
 The functions need Node 24. MiniStack runs them with the \`node\` on its PATH: see "Emulators" in infra/README.md.`);
 };
 
-/** Makes a request with an unknown API key, which reads the table and must be a 401. Returns what is wrong. */
+/** Sends a request with an unknown API key, which reads the table and must return 401. Describes any other response. */
 const tryRequest = async (url: string) => {
   const headers = { authorization: `Bearer apik_${"0".repeat(43)}` };
   const response = await fetch(url, { headers, signal: AbortSignal.timeout(30_000) });

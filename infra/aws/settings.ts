@@ -77,7 +77,7 @@ export const Stage = z
     ),
   );
 
-/** What each setting means: `npm run tables` writes this, the default and production's value into infra/README.md. */
+/** The meaning of each setting. `npm run tables` writes it, the default and production's value into infra/README.md. */
 export const settingDescriptions = {
   retainData: "retains data and logs when the stack is deleted, and protects the stack and the table from deletion",
   carrierUrl:
@@ -135,11 +135,11 @@ const unsupportedByEmulators = {
 const folder = join(import.meta.dirname, "stages");
 
 /**
- * Reads the stage that the context chooses: the sandbox, unless it names another. A deployment to an emulator, whose address is in
- * `emulator`, lacks what emulators do not support. Throws an error of one line if a setting or an option of `-c` is invalid or unknown.
+ * Reads the stage that the context names, by default the sandbox. If `emulator` is the address of one, the settings that emulators do
+ * not support have their defaults. Throws an error of one line if a setting or an option of `-c` is invalid or unknown.
  */
 export const readSettings = (context: Readonly<Record<string, unknown>>, emulator: string | undefined) => {
-  // The names of CDK's own context are not plain words: they have colons or hyphens.
+  // Excludes CDK's own context, whose names contain colons or hyphens.
   const options = Object.fromEntries(Object.entries(context).filter(([option]) => /^\w+$/.test(option)));
   const { stage, name } = parse(Choice, options, "-c chooses only stage and name; settings are in the stage's file");
   const stages = readdirSync(folder).map((each) => basename(each, ".json"));
@@ -151,7 +151,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
   const values = parse(Stage, readStage(file), file);
   const stageName = basename(file, ".json");
   const stackName = ["Patchbay", stageName.replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-");
-  // What is retained is deleted only if the stack's creation fails.
+  // Retained resources are deleted only if the creation of the stack fails.
   const removalPolicy = values.retainData ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY;
   return {
     ...values,
@@ -159,7 +159,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
     removalPolicy,
     logs: { retention: values.logRetentionDays, removalPolicy },
     ...(emulator && unsupportedByEmulators),
-    // The burst would still be allowed.
+    // With a rate of 0, the burst would still be allowed.
     throttleBurst: values.throttleRate === 0 ? 0 : values.throttleBurst,
     /** A sandbox needs no carrier until it checks out an order. */
     carrierUrl: values.carrierUrl ?? (values.carrierFunction ? null : "https://carrier.invalid"),
@@ -182,7 +182,7 @@ const readStage = (file: string): unknown => {
   }
 };
 
-/** Parses a value. All that is wrong with it is in the one line of the error. */
+/** Parses a value. The error lists all problems in one line. */
 const parse = <T extends z.core.$ZodType>(schema: T, value: unknown, subject: string): z.infer<T> => {
   const { data, error } = z.safeParse(schema, value, { error: z.locales.en().localeError });
   if (!error) return data;

@@ -71,11 +71,11 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   return stack;
 };
 
-/** A sandbox has alarms and a dashboard only if somebody is to be told. A canary needs its alarms. */
+/** A sandbox has alarms and a dashboard only if there is an address to notify. Canaries need the alarms. */
 const isMonitored = ({ retainData, alarmEmail, rollout }: Settings) =>
   retainData || alarmEmail !== null || rollout === "canary";
 
-/** Other systems manage accounts, users, API keys, orders and requests with these, or orders and requests only. */
+/** Creates two functions for other systems: one applies every section of a file, the other only orders and requests. */
 const createWaysIn = (stack: Stack, deployment: Deployment) => {
   const { storage } = deployment;
   const common = { timeout: Duration.minutes(5), isOperator: true, grants: { table: [], files: [] } };
@@ -107,7 +107,7 @@ const createSweep = (stack: Stack, deployment: Deployment) => {
   return handler;
 };
 
-/** Changes with the code, the workflow, the settings and what infra/aws makes of them: see infra/aws/rollout.ts. */
+/** Returns a hash that changes with the bundles, the workflow, the settings or infra/aws: see infra/aws/rollout.ts. */
 const releaseOf = ({ bundles, settings }: Deployment): string => {
   const folders = [bundles, import.meta.dirname].map((folder) => FileSystem.fingerprint(folder));
   return createHash("sha256")
@@ -130,7 +130,7 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
     ? `${emulator.replace(/\/$/, "")}/restapis/${rest.restApiId}/${rest.deploymentStage.stageName}/_user_request_`
     : (domainName ? `https://${domainName}` : rest.url).replace(/\/$/, "");
 
-/** Says at synth what a stage that retains its data should not be without. */
+/** Warns at synth if a stage that retains its data lacks a setting that it should have. */
 const warn = (stack: Stack, settings: Settings) => {
   const { alarmEmail, malwareScan, carrierConcurrency } = settings;
   const consequences = {

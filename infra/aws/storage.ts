@@ -29,8 +29,8 @@ export const createStorage = (scope: Construct, settings: Settings) => {
 };
 
 /**
- * The stack's own table, or one restored from a backup. That has an id of its own, by which every function notices that its table is
- * another one, and a name, by which CloudFormation imports it: cdk deploy --import-existing-resources.
+ * The stack's own table, or one restored from a backup. A restored table has its own logical id, so that every function is updated to
+ * refer to it, and a name, by which CloudFormation imports it: cdk deploy --import-existing-resources.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-automatically.html
  */
 const storedTable = (scope: Construct, settings: Settings, encryptionKey: Key) => {
@@ -48,7 +48,7 @@ const storedTable = (scope: Construct, settings: Settings, encryptionKey: Key) =
     stream: dynamodb.StreamViewType.NEW_IMAGE,
     encryption: dynamodb.TableEncryption.CUSTOMER_MANAGED,
     encryptionKey,
-    // CloudFormation cannot delete a protected table, so it stays, empty, if the creation of its stack fails.
+    // CloudFormation cannot delete a protected table, so an empty one remains if the creation of its stack fails.
     deletionProtection: retainData,
     removalPolicy: retainData || restoredTable ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
   });
@@ -69,8 +69,8 @@ const commonProps = (settings: Settings) => ({
 });
 
 /**
- * A stage that retains its data keeps a file that was deleted for one more day, so that a wrong delete can be undone: no function and no
- * policy of the stack allows deleting a version. S3 removes versions once a day, so it can take two.
+ * A stage that retains its data keeps a deleted file for one more day, so that a wrong delete can be undone. No function and no policy
+ * of the stack allows deleting a version. S3 removes versions once a day, so it can take two days.
  */
 const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
   // @ts-expect-error aws-cdk-lib's Bucket is not its own IBucket under exactOptionalPropertyTypes (isWebsite)
@@ -104,7 +104,7 @@ const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) =
 const deletedFiles: s3.LifecycleRule = {
   id: "expire-deleted-files",
   noncurrentVersionExpiration: Duration.days(1),
-  // The mark of a delete has no versions below it any more.
+  // Removes delete markers that have no versions left.
   expiredObjectDeleteMarker: true,
 };
 
@@ -115,7 +115,7 @@ const uploadCors = ({ uploadOrigins }: Settings): s3.CorsRule[] => {
   return [{ allowedMethods: [s3.HttpMethods.PUT], allowedOrigins: [...uploadOrigins], allowedHeaders, maxAge: 3_600 }];
 };
 
-/** Otherwise, the function of CDK that empties the bucket would create a log group that outlives the stack. */
+/** Otherwise, CDK's function that empties the bucket would create a log group that outlives the stack. */
 const addEmptyingLogs = (bucket: s3.Bucket, settings: Settings) => {
   const handler = Stack.of(bucket).node.findChild("Custom::S3AutoDeleteObjectsCustomResourceProvider");
   const logs = new LogGroup(handler, "Logs", settings.logs);

@@ -7,7 +7,7 @@ import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
 import { parseJson, readJsonFile, writeJson } from "./json-file.ts";
 import type { Reply } from "./listen.ts";
 
-/** The carts of the simulated carrier. Of each file, it stores the size and the SHA-256, but not the content. */
+/** The carts of the simulated carrier. They contain the size and the SHA-256 of each file, but not its content. */
 
 const Metadata = z.object({ ...SentMetadata.shape, sha256: z.optional(z.string()) });
 
@@ -35,7 +35,7 @@ const byName = <S extends z.core.$ZodType>(value: S) => z.record(z.string(), val
 
 const Cart = z.object({
   checked_out: z.boolean(),
-  /** By `<request id>/<attachment id>`, as are those withdrawn. */
+  /** `held` and `withdrawn` are by `<request id>/<attachment id>`. */
   held: byName(StoredFile),
   withdrawn: byName(StoredFile),
   calls: z.array(ReceivedCall),
@@ -77,7 +77,7 @@ const checkedOut = rejection(409, "the cart is checked out");
 
 export type FileForm = { readonly metadata: string; readonly bytes: number; readonly sha256: string };
 
-/** Streams the form of a PUT. Undefined if it does not have exactly one file, or is cut off. */
+/** Streams the form of a PUT. Resolves with undefined if it does not have exactly one file, or is cut off. */
 export const readFileForm = (incoming: IncomingMessage): Promise<FileForm | undefined> =>
   new Promise<FileForm | undefined>((resolve, reject) => {
     const digest = createHash("sha256");
@@ -104,7 +104,7 @@ export const readFileForm = (incoming: IncomingMessage): Promise<FileForm | unde
     incoming.pipe(form);
   }).catch(() => undefined);
 
-/** A call of the protocol in docs/carrier.md, whole. `form` is that of a PUT, undefined if it is unusable. */
+/** A complete call of the protocol in docs/carrier.md. `form` is that of a PUT, or undefined if it is invalid. */
 export type CartCall = {
   readonly method: string;
   readonly path: string;
@@ -112,7 +112,7 @@ export type CartCall = {
   readonly form?: FileForm | undefined;
 };
 
-/** Does what a call asks for. Repeats the first successful response to calls with the same idempotency key. */
+/** Handles a call. For calls with the same idempotency key, repeats the first successful response. */
 export const handleCall = (cart: Cart, call: CartCall): Reply => {
   const key = call.idempotencyKey && `${call.method} ${call.path} ${call.idempotencyKey}`;
   const earlier = key === null ? undefined : cart.answers[key];
@@ -142,7 +142,7 @@ const putAttachment = (cart: Cart, ids: Ids, { form, path }: CartCall): Reply =>
   if (sha256 !== form.sha256) return rejection(422, "the SHA-256 of the file does not match the metadata");
   const place = `${ids.request}/${ids.attachment}`;
   const isNew = cart.held[place] === undefined;
-  // A call whose key has stored the file already gets the earlier response.
+  // `handleCall` repeats the response to a key that has already stored the file.
   const received = 1 + Object.keys(cart.answers).filter((call) => call.startsWith(`PUT ${path} `)).length;
   const file = { request_id: ids.request, attachment_id: ids.attachment, ...sent, bytes: form.bytes, sha256, received };
   cart.held[place] = file;

@@ -7,7 +7,7 @@ import { type Cart, cartStore, handleCall, type ReceivedCall, readFileForm } fro
 import { type Reply, sendReply, serveLocally } from "./listen.ts";
 
 const InjectedFault = z.object({
-  /** A GET is disturbed only by name, because it also shows a cart to people and tests. */
+  /** A fault affects GET only if it names GET, which also shows a cart to people and tests. */
   method: z._default(z.string(), "PUT|POST|DELETE"),
   path: z._default(z.string().check(z.refine(isPattern, { error: "must be a regular expression" })), ".*"),
   times: z._default(z.int().check(z.minimum(1)), 1),
@@ -75,7 +75,7 @@ export const startCarrier = async ({ port = 0, host, token, folder, onCall }: Ca
     };
     const fault = nextFault(incoming.method ?? "", path);
     const handled = serve({ cart: carts.find(orderId), served }, incoming, outgoing, path, fault);
-    // A carrier that cannot store its cart is away. A 400 would be its refusal.
+    // A carrier that cannot store its cart is unavailable. A 400 would be a refusal.
     await handled.catch(() => outgoing.destroy());
   };
   return serveLocally(listener, port, host);

@@ -6,16 +6,16 @@ export const fail = (error: unknown): never => {
   process.exit(1);
 };
 
-/** Options of these commands that are short for another option of npm. */
+/** Short options of these commands, by the option that npm takes them for. */
 const short: Readonly<Record<string, string>> = { call: "-c" };
 
-/** Says of a command without options that npm may have taken them: it does not tell which. */
+/** For a command without options, hints that npm may have taken them. npm does not reveal which. */
 export const separatorHint = (script: string, args: readonly string[]): string | undefined => {
   if (process.env.npm_lifecycle_event !== script || args.some((one) => one.startsWith("-"))) return undefined;
   return `If you passed options, put -- before them, because npm takes the others: npm run ${[script, "--", ...args].join(" ")} …`;
 };
 
-/** Warns that npm has taken an option that it has, too. It can also be in npm's configuration, where it means npm only. */
+/** Warns that npm has taken an option that it shares with the command. The option can also be in npm's configuration, for npm only. */
 export const warnOfTaken = (script: string, names: readonly string[], args: readonly string[]): void => {
   const { npm_lifecycle_event: running, ...environment } = process.env;
   const taken = names.find((name) => environment[`npm_config_${name}`] === "true" && !args.includes(`--${name}`));
@@ -25,14 +25,14 @@ export const warnOfTaken = (script: string, names: readonly string[], args: read
     );
 };
 
-/** Throws if options precede `--`. npm keeps them, so the command would run without them: not as a dry run, or on another stack. */
+/** Throws if options precede `--`, because npm keeps them. The command would run without them: not as a dry run, or on another stack. */
 export const requireSeparator = (script: string, names: readonly string[]): void => {
   const { npm_lifecycle_event: running, ...environment } = process.env;
   const kept = names.find((name) => environment[`npm_config_${name.replaceAll("-", "_")}`]);
   if (running !== script || kept === undefined) return;
   const option = short[kept] ?? `--${kept}`;
   const args = process.argv.slice(2);
-  // `npm start` takes no arguments: what npm has left is the option's value.
+  // `npm start` takes no arguments, so the rest is the option's value.
   const command = script === "start" ? ["npm start --", option, ...args] : [`npm run ${script} --`, ...args, option];
   throw new Error(`npm took ${option} as an option of its own. Put -- before the options: ${command.join(" ")} …`);
 };

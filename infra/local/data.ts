@@ -9,7 +9,7 @@ import { makeFolder, readJsonFile, writeJson } from "./json-file.ts";
 /** Where a local stack stores its data between runs. */
 export type Data = ReturnType<typeof open>;
 
-/** SQLite's lock ends with its process. A file with a process id does not: another process may get the same id, as in containers. */
+/** SQLite's lock ends with its process. A file with a process id may not, because another process can get that id, as in containers. */
 const lock = (folder: string): DatabaseSync => {
   const database = new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
   try {
@@ -26,13 +26,13 @@ const lock = (folder: string): DatabaseSync => {
   }
 };
 
-/** Raise it whenever the layout of the folder changes, or what is stored in it can no longer be read. */
+/** Increment it whenever the layout of the folder changes, or existing data can no longer be read. */
 const dataFormat = 1;
 
-/** What a folder has once a service has stored anything in it. */
+/** The files and folders in which the services store data. */
 const names = { table: "table.db", files: "files", carts: "carts", events: "events.json", demo: "demo.json" };
 
-/** A new folder gets the current format. Data in any other one would be taken for lost. */
+/** Refuses data in another format, which would seem lost. A new folder gets the current format. */
 const requireFormat = (folder: string): void => {
   const file = join(folder, "format.json");
   const found = readJsonFile(z.object({ format: z.number() }), file)?.format;
@@ -58,7 +58,7 @@ export const openData = (folder: string) => {
   try {
     return open(folder);
   } catch (error) {
-    // Errors of the file system and of SQLite have a code, and do not say what to do.
+    // Errors of the file system and of SQLite have a code, but no advice.
     if (!(error instanceof Error && "code" in error)) throw error;
     const message = `Data cannot be stored in ${folder} (${error.message}): ${adviceOn(error, folder)}.`;
     throw new Error(message, { cause: error });

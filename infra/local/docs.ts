@@ -19,7 +19,10 @@ const headers = {
   "Cache-Control": "no-store",
 };
 
-/** Serves GET and HEAD requests for `/docs/` and `/openapi.json`, and sends browsers there from `/`. Resolves with false for any other request. */
+/**
+ * Serves GET and HEAD requests for `/docs/` and `/openapi.json`, and redirects browsers from `/` to `/docs/`. Resolves with false for
+ * any other request.
+ */
 export const docs = (prefill: () => Prefill | undefined) => {
   let script: Promise<string> | undefined;
   const find = async (incoming: IncomingMessage, pathname: string): Promise<[type: string, body: string]> => {

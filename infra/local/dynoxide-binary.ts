@@ -48,7 +48,7 @@ or run another DynamoDB, and set its endpoint:
   docker run --rm -p 8000:8000 amazon/dynamodb-local
   AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`;
 
-/** From this platform's package, which is installed if it is missing, or from the PATH. Throws an error that says what to do. */
+/** Searches this platform's package, which it installs if missing, then the PATH. The error if there is none contains advice. */
 export const findDynoxide = async (target: Platform): Promise<string> => {
   const { root, platform, arch, env } = target;
   const file = platform === "win32" ? "dynoxide.exe" : "dynoxide";

@@ -13,10 +13,10 @@ export type DynoxideOptions = {
 
 const root = join(import.meta.dirname, "../..");
 
-/** The number of restarts within a minute. */
+/** The maximum number of restarts within a minute. */
 const maxRestarts = 3;
 
-/** No browser connects to these, and dynoxide lets every web page read and write: https://fetch.spec.whatwg.org/#port-blocking */
+/** Browsers refuse these ports; dynoxide would let every web page read and write: https://fetch.spec.whatwg.org/#port-blocking */
 const blockedPorts = [
   6667, 6665, 6666, 6668, 6669, 6697, 6566, 5060, 5061, 4045, 3659, 2049, 1719, 1720, 1723, 10_080, 6000,
 ];
@@ -28,7 +28,7 @@ const freeAddress = async (platform: NodeJS.Platform) => {
   throw new Error(`The embedded DynamoDB needs one of these ports: ${blockedPorts.join(", ")}. All are in use.`);
 };
 
-/** Kills a child when this process exits, also by `kill -9`, which closes the watcher's pipe. Windows does this by itself. */
+/** Kills a child when this process exits, even by `kill -9`, because that closes the watcher's pipe. Windows does this by itself. */
 const killWithParent = (pid: number): (() => void) => {
   if (process.platform === "win32") return () => {};
   const watcher = spawn("/bin/sh", ["-c", 'read -r _; kill -9 "$0"', String(pid)], {

@@ -15,9 +15,9 @@ export type FilesOptions = {
   readonly port?: number;
   /** Origins whose pages may send files, like the stage's setting of that name. */
   readonly uploadOrigins?: readonly string[] | undefined;
-  /** Called with the origin of a page that is refused, and would not be if it were one of these. */
+  /** Called with the origin of a refused page, if adding it to `uploadOrigins` would allow it. */
   readonly onRefusedOrigin?: ((origin: string) => void) | undefined;
-  /** How long after each upload the malware scan tags it. Without a number, it is never scanned. */
+  /** The time until the malware scan tags an upload. If it is undefined, the upload is never scanned. */
   readonly scanDelayMs?: () => number | undefined;
 };
 
@@ -29,7 +29,7 @@ const xmlReply = (content: string, status = 200): S3Reply => ({
   body: `<?xml version="1.0" encoding="UTF-8"?>\n${content}`,
 });
 
-/** Any other error means that the folder cannot be used. */
+/** Errors other than S3's mean that the folder cannot be used. */
 const errorReply = (error: unknown): S3Reply => {
   const cause = error instanceof Error && "code" in error ? error.code : error;
   const unavailable = s3Error(503, "ServiceUnavailable", `Files cannot be stored or read: ${cause}`);
@@ -86,10 +86,10 @@ const tags = (file: string): S3Reply => {
   return xmlReply(`<Tagging><TagSet>${tag}</TagSet></Tagging>`);
 };
 
-/** In two parts, so that a scanner does not take this file for the test file. https://www.eicar.org/download-anti-malware-testfile/ */
+/** The EICAR test file, in two parts so that scanners accept this file: https://www.eicar.org/download-anti-malware-testfile/ */
 export const eicar = ["X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR", "STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"].join("-");
 
-/** A stand-in for GuardDuty. The tag counts from `at` on, also if the store was restarted meanwhile. */
+/** Simulates GuardDuty. The tag is visible from `at` on, even if the store is restarted meanwhile. */
 const scanned = (content: Buffer, delayMs: number) => ({
   result: content.includes(eicar) ? "THREATS_FOUND" : "NO_THREATS_FOUND",
   at: new Date(Date.now() + delayMs).toISOString(),
@@ -152,7 +152,7 @@ const startStore = async (bucket: string, options: FilesOptions) => {
   openBucket(join(root, bucket));
   const server = createServer(async (incoming, outgoing) => {
     const { status, headers, body } = await respond(incoming, root, options).catch(errorReply);
-    // Reads what an error has left, so that the client gets the response.
+    // Discards the rest of the body after an error, so that the client gets the response.
     incoming.resume();
     const { origin = "" } = incoming.headers;
     const cors = uploadOrigins.includes(origin) && { "Access-Control-Allow-Origin": origin, Vary: "Origin" };

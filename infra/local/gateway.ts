@@ -98,7 +98,7 @@ export const startGateway = async (options: GatewayOptions) => {
 };
 
 const send = (outgoing: ServerResponse, { status, headers, body }: Response) => {
-  // The length of a 304 would be that of the document that it does not send: RFC 9110, section 8.6.
+  // A 304 would have to state the length of the document that it omits: RFC 9110, section 8.6.
   const length = status !== 304 && { "Content-Length": Buffer.byteLength(body) };
   outgoing.writeHead(status, { ...headers, ...length }).end(body);
 };
@@ -127,7 +127,7 @@ const requestHandler = (options: GatewayOptions) => {
   };
 };
 
-/** Undefined if a body is larger than the limit. It is read to its end, so that the client gets the response. */
+/** Returns undefined if a body is larger than the limit. Reads it to its end, so that the client gets the response. */
 const readBody = async (incoming: IncomingMessage): Promise<Buffer | undefined> => {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -151,7 +151,7 @@ const tokenBucket = ({ rate, burst }: Throttle) => {
   };
 };
 
-/** Names the limit of the function, which is smaller than the gateway's. API Gateway does not know the function. */
+/** Names the limit of the function, which is smaller than the gateway's. API Gateway names the same limit for every function. */
 const tooLarge = ({ reads }: Route): errors.ApiError => {
   if (reads.from === "json") return errors.payloadTooLarge(limits.jsonBytes);
   return reads.from === "form" ? errors.fileTooLarge(env.maxFileBytes()) : errors.payloadTooLarge(limits.fileBytes);

@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 /** Creates a private folder and its parents. */
 export const makeFolder = (folder: string) => mkdirSync(folder, { recursive: true, mode: 0o700 });
 
-/** Undefined if the text is not JSON, or does not fit the schema. */
+/** Returns undefined if the text is not JSON, or does not fit the schema. */
 export const parseJson = <S extends z.core.$ZodType>(schema: S, text: string): z.output<S> | undefined => {
   try {
     return z.safeParse(schema, JSON.parse(text)).data;
@@ -22,7 +22,7 @@ export const temporaryFolder = (): string => {
   return folder;
 };
 
-/** Undefined if the file cannot be read, is not JSON, or does not fit the schema. */
+/** Returns undefined if the file cannot be read, is not JSON, or does not fit the schema. */
 export const readJsonFile = <S extends z.core.$ZodType>(schema: S, file: string): z.output<S> | undefined => {
   try {
     return parseJson(schema, readFileSync(file, "utf8"));

@@ -23,7 +23,7 @@ const failure = (errorType: string, errorMessage: string): Reply => ({
   body: { errorType, errorMessage, trace: [] },
 });
 
-/** The name in a name, an ARN or a part of one, with or without a qualifier. */
+/** The name in a name, an ARN or a partial ARN, with or without a qualifier. */
 const nameIn = (reference: string) => /^(?:.*\bfunction:)?([\w-]+)(?::[\w$-]+)?$/.exec(reference)?.[1] ?? reference;
 
 const run = async (handler: LambdaHandler, event: unknown, context: LambdaContext): Promise<Reply> => {

@@ -8,9 +8,9 @@ export const isFree = (host: string, port: number): Promise<boolean> =>
     server.listen(port, host, () => server.close(() => resolve(true)));
   });
 
-/** Listens on 127.0.0.1, or on `host`; port 0 is any free port. Rejects if it is in use. `close` gives requests in progress `graceMs`. */
+/** Listens on 127.0.0.1, or on `host`; port 0 is any free port. Rejects if the port is in use. `close` allows open requests `graceMs`. */
 export const listen = async (server: Server, port = 0, graceMs = 0, host = "127.0.0.1") => {
-  // Node leaves a socket to the listeners of `connect` and `upgrade`, where an error that nobody handles would end the process.
+  // Node hands over sockets to the listeners of `connect` and `upgrade`, where an unhandled error would end the process.
   server.on("connection", (socket) => socket.on("error", () => socket.destroy()));
   server.listen(port, host);
   await once(server, "listening");
@@ -29,7 +29,7 @@ export const listen = async (server: Server, port = 0, graceMs = 0, host = "127.
 /** Containers call this machine `host.docker.internal`, a name that no site can have. */
 const loopback = /^(localhost|host\.docker\.internal|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
-/** False for pages of other sites than `origins`, which browsers mark, and for other host names (DNS rebinding). */
+/** False for pages of other sites, which browsers mark, unless `origins` has them; and for other host names (DNS rebinding). */
 export const isLocalRequest = ({ headers }: IncomingMessage, origins: readonly string[] = []): boolean => {
   const { host = "", origin, "sec-fetch-site": site = "none" } = headers;
   if (!loopback.test(host)) return false;
@@ -54,7 +54,7 @@ const refusal = {
   message: "This address serves only programs on this machine. Web pages and other host names are refused.",
 };
 
-/** Refuses web pages: they could read and change everything otherwise. An error is a 400 in the format of AWS JSON. */
+/** Refuses web pages, which could otherwise read and change everything. An error returns 400 in the format of AWS JSON. */
 export const serveLocally = (handle: RequestListener, port?: number, host?: string) =>
   listen(
     createServer(async (incoming, outgoing) => {

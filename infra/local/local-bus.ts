@@ -25,11 +25,11 @@ type Options = {
 type Deliver = Follower["deliver"];
 
 const Stored = z.object({
-  /** How far the stream is on the bus. */
+  /** The stream is on the bus up to here. */
   checkpoint: z.optional(Checkpoint),
-  /** How far the stream is posted. */
+  /** The stream is posted up to here. */
   posted_until: z.optional(Checkpoint),
-  /** The last events, without what EventBridge adds to them. */
+  /** The last events, without EventBridge's envelope. */
   events: z.array(z.object({ detail: Event })),
 });
 type Stored = z.infer<typeof Stored>;
@@ -38,7 +38,7 @@ const kept = 1_000;
 
 const PutEvents = z.object({ Entries: z.array(z.object({ Detail: z.string() })) });
 
-/** An event as EventBridge delivers it. It always has the same `id`, although EventBridge would give each delivery its own. */
+/** An event as EventBridge delivers it. The `id` is always the same, whereas EventBridge gives each delivery its own. */
 const deliveryOf = (detail: Event) => ({
   version: "0",
   id: hash("sha256", detail.id).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5"),
@@ -59,7 +59,7 @@ const unknownType = invalid([
   }),
 ]);
 
-/** The events after one, of a type or of all types whose names begin with a prefix. Undefined if no type does. */
+/** Returns the events after an event, of a type or of all types with a prefix. Undefined if no type matches. */
 const eventsIn = (events: Stored["events"], query: URLSearchParams) => {
   const [after, type] = [query.get("after"), query.get("type")];
   const matches = (each: string) => type === null || each === type || (type.endsWith(".") && each.startsWith(type));
@@ -72,7 +72,7 @@ const eventsIn = (events: Stored["events"], query: URLSearchParams) => {
 /** In milliseconds: the wait after the first failure, and the maximum. */
 const [firstWait, maxWait] = [200, 10_000];
 
-/** Resolves with the reason why an event was not accepted. */
+/** Posts an event. Resolves with the reason if it is not accepted. */
 const post = (url: string, event: Event, stopped: AbortSignal): Promise<string | undefined> =>
   fetch(url, {
     method: "POST",
@@ -104,7 +104,7 @@ const postUntilAccepted = async (url: string, event: Event, stopped: AbortSignal
 /** In milliseconds: how often the state is saved, if it has changed. */
 const saveEvery = 200;
 
-/** Saves the state to a file. What a crash leaves unsaved is read from the stream again. */
+/** Saves the state to a file. After a crash, unsaved events are read from the stream again. */
 const startSaving = (file: string | undefined, state: Stored, warn: Options["warn"]) => {
   let [saved, reported] = ["", ""];
   const save = () => {
@@ -130,12 +130,12 @@ const startSaving = (file: string | undefined, state: Stored, warn: Options["war
 export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options) => {
   // If the file is damaged, the stream is read again from its beginning.
   const state: Stored = (file && readJsonFile(Stored, file)) || { events: [] };
-  // A follower that polls during a start does not miss what is published again after a crash.
+  // Clients that poll during a start wait, so that they do not miss events that are published again after a crash.
   const { promise: caughtUp, resolve: catchUp } = Promise.withResolvers<void>();
 
   const put = (body: unknown) => {
     const added = z.parse(PutEvents, body).Entries.map(({ Detail }) => z.parse(Event, JSON.parse(Detail)));
-    // What was put before a crash is put again, if the position in the stream was not saved.
+    // After a crash, events are put again if the position in the stream was not saved.
     const known = new Set(state.events.map(({ detail }) => detail.id));
     const fresh = added.filter(({ id }) => !known.has(id)).map((detail) => ({ detail }));
     state.events = [...state.events, ...fresh].slice(-kept);
@@ -163,7 +163,7 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
     (receiver: string): Deliver =>
     async (records, stopped) => {
       for (const { dynamodb } of records) {
-        // The function that publishes has reported an event that cannot be read.
+        // `publish` has already reported events that cannot be read.
         const { data } = z.safeParse(Event, unmarshall(dynamodb?.NewImage ?? {}));
         if (data) await postUntilAccepted(receiver, data, stopped, warn);
       }
@@ -176,7 +176,7 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
     return followStream({ stream: from, from: state[position], limit, deliver, onDelivered, warn });
   };
   const followers = stream ? [follow(stream, "checkpoint", 100, toBus)] : [];
-  // As few events at once as a crash may post again.
+  // A small batch, because a crash can post the whole batch again.
   if (stream && postTo) followers.push(follow(stream, "posted_until", 10, toUrl(postTo)));
   void (followers[0]?.caughtUp ?? Promise.resolve()).then(catchUp);
   const stopSaving = startSaving(file, state, warn);

@@ -3,7 +3,7 @@ import type { Route } from "../../shared/route.ts";
 
 export type Target = Pick<URL, "pathname" | "searchParams">;
 
-/** Undefined if the target is neither a path nor an absolute URL. As in API Gateway, `..` and `\` are characters like any other. */
+/** Returns undefined if the target is neither a path nor an absolute URL. As in API Gateway, `..` and `\` have no special meaning. */
 export const targetOf = ({ url = "" }: IncomingMessage): Target | undefined => {
   const [, pathname, query = ""] = /^(?:https?:\/\/[^/?#]+)?(\/[^?#]*)(?:\?([^#]*))?/i.exec(url) ?? [];
   const isValid = url.startsWith("/") || URL.canParse(url);
@@ -14,7 +14,7 @@ export type Matched = { readonly route: Route; readonly pathParameters: Readonly
 
 const patternOf = (path: string) => new RegExp(`^/+${path.slice(1).replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)")}/?$`);
 
-/** As API Gateway, ignores repeated leading slashes and a trailing one, and keeps path parameters percent-encoded. */
+/** Like API Gateway, ignores repeated leading slashes and a trailing one, and keeps path parameters percent-encoded. */
 export const matcher = (routes: readonly Route[]) => {
   const patterns = routes.map((route) => ({ route, pattern: patternOf(route.path) }));
   return (method: string, path: string): Matched | undefined => {

@@ -6,11 +6,11 @@ import * as z from "zod/mini";
 import { parseJson } from "./json-file.ts";
 import { objectKey, s3Error } from "./s3-request.ts";
 
-/** An object is one file: its properties as JSON in 1,024 bytes, then its content. They are written at once, so they cannot part. */
+/** An object is one file: its properties as JSON in 1,024 bytes, then its content. One write stores both, so they cannot part. */
 const headBytes = 1_024;
 export const objectFile = (bucket: string, key: string) => join(bucket, key.replaceAll("/", "."));
 
-/** Files that are not ours, such as .DS_Store, are passed over: they have no names of objects, and no names of their parts. */
+/** Foreign files, such as .DS_Store, are ignored, because their names match neither objects nor parts of objects. */
 const namesIn = (bucket: string) =>
   fs.readdirSync(bucket, { withFileTypes: true }).flatMap((each) => (each.isFile() ? [each.name] : []));
 const partName = /^[\da-f-]{36}\.part$/;
@@ -26,11 +26,11 @@ const Properties = z.object({
   etag: z.string(),
   checksums: z.record(z.string(), z.string()),
   stored_at: z.string(),
-  /** The result of the malware scan, and from when on a tag has it. */
+  /** The result of the malware scan, and the time from which a tag shows it. */
   scan: z.optional(z.object({ result: z.string(), at: z.string() })),
 });
 
-/** The properties of an object. `bytes` are those that are there, `declared` those that were stored. */
+/** Returns the properties of an object. `bytes` is the actual size of its content, `declared` the stored one. */
 export const propertiesOf = (file: string) => {
   if (!fs.existsSync(file)) throw s3Error(404, "NoSuchKey", "The specified key does not exist.");
   const [descriptor, head] = [fs.openSync(file, "r"), Buffer.alloc(headBytes)];
@@ -48,11 +48,11 @@ export const propertiesOf = (file: string) => {
   return { ...stored, declared: stored.bytes, bytes: Math.max(0, size - headBytes) };
 };
 
-/** Opens an object at once, so that what is read does not change when another is stored in its place. */
+/** Opens an object immediately, so that the content does not change when another object replaces it. */
 export const readObject = (file: string, from: number, to: number) =>
   fs.createReadStream("", { fd: fs.openSync(file, "r"), start: headBytes + from, end: headBytes + to });
 
-/** Stores an object. If it is `durable`, it survives a power failure once it is confirmed. If it is `isNew`, it must not exist. */
+/** Stores an object. With `durable`, it survives a power failure once it is confirmed. With `isNew`, it must not exist. */
 export const writeObject = async (
   file: string,
   properties: z.infer<typeof Properties>,
@@ -64,7 +64,7 @@ export const writeObject = async (
   const part = join(dirname(file), `${randomUUID()}.part`);
   try {
     await writeFile(part, [head, content], { mode: 0o600, flush: durable });
-    // Synchronous, so that no other PUT comes between the two.
+    // Check and rename are synchronous, so that no other PUT comes between them.
     if (isNew && fs.existsSync(file)) throw s3Error(412, "PreconditionFailed", "The object exists.");
     fs.renameSync(part, file);
   } catch (error) {
@@ -77,7 +77,7 @@ export const writeObject = async (
   await folder.sync().finally(() => folder.close());
 };
 
-/** Creates a bucket's folder, and removes what was being written. Prints each object that has lost bytes. */
+/** Creates a bucket's folder, and removes unfinished writes. Prints each object that has lost bytes. */
 export const openBucket = (bucket: string): void => {
   fs.mkdirSync(bucket, { recursive: true });
   for (const name of namesIn(bucket)) if (partName.test(name)) fs.rmSync(join(bucket, name));

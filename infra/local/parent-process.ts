@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { setInterval } from "node:timers";
 
-/** The parent of a shell that runs a command (`sh -c`), from /proc. Undefined for any other process, or without /proc. */
+/** Returns the parent of a shell that runs a command (`sh -c`), from /proc. Undefined for any other process, or without /proc. */
 const parentOfShell = (pid: number): number | undefined => {
   try {
     if (!/^[^\0]*sh\0-c\0/.test(readFileSync(`/proc/${pid}/cmdline`, "latin1"))) return undefined;
@@ -14,8 +14,8 @@ const parentOfShell = (pid: number): number | undefined => {
 const parents = () => [process.ppid, parentOfShell(process.ppid)].join();
 
 /**
- * Calls `stop` when `npm start` or its shell exits. npm forwards a signal only to its shell, and dash, which is `sh` on Debian and
- * Ubuntu, exits without forwarding it. An npm that is killed forwards nothing.
+ * Calls `stop` when `npm start` or its shell exits. npm passes a signal on only to its shell, and dash, which is `sh` on Debian and
+ * Ubuntu, exits without passing it on. If npm is killed, it passes on nothing.
  */
 export const onParentExit = (stop: () => void): void => {
   if (process.env.npm_lifecycle_event !== "start") return;

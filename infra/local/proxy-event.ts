@@ -7,7 +7,7 @@ import type { Matched, Target } from "./match.ts";
 
 /** Converts HTTP requests to the events of API Gateway's REST proxy integration. */
 
-/** API Gateway has null in place of an empty object. */
+/** API Gateway sends null instead of an empty object. */
 const orNull = <T extends object>(object: T): T | null => (Object.keys(object).length > 0 ? object : null);
 
 /** Callers choose the names, which can be `constructor` or `__proto__`. */
@@ -53,7 +53,7 @@ export const requestContext = (route: Route, requestId: string = randomUUID(), s
   identity: { sourceIp },
 });
 
-/** What the functions read of Lambda's context. */
+/** The part of Lambda's context that the functions read. */
 export const lambdaContext = (timeoutMs: number) => {
   const deadline = Date.now() + timeoutMs;
   return { getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()) };

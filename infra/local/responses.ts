@@ -17,7 +17,7 @@ export const errorResponse = (error: ApiError, requestId: string, status = error
   body: JSON.stringify(error.body),
 });
 
-/** Converts a function's result to a response. Throws for a result that would be a 502 in API Gateway. */
+/** Converts a function's result to a response. Throws for a result for which API Gateway would return 502. */
 export const functionResponse = (result: APIGatewayProxyResult): Response => {
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes > lambdaResponseBytes)
@@ -33,7 +33,7 @@ export const functionResponse = (result: APIGatewayProxyResult): Response => {
   return { status: result.statusCode, headers: Object.fromEntries([...headers, ...remapped]), body };
 };
 
-/** Writes a response to a socket that Node's HTTP parser has given up on, and closes it. */
+/** Writes a response to a socket that Node's HTTP server does not serve, and closes it. */
 export const endWith = (socket: Duplex, { status, headers, body }: Response): void => {
   const all = { ...headers, "Content-Length": Buffer.byteLength(body), Connection: "close" };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -64,7 +64,7 @@ const maxWaitOf = (value: string | undefined): string | undefined => {
   throw new Error(`--max-wait must be a whole number of seconds from 1 to 900, not ${value}.`);
 };
 
-/** A URL of an option, without a slash at its end. */
+/** Validates the URL of an option, and removes its trailing slash. */
 const urlOf = (name: string, value: string | undefined): string | undefined => {
   if (value && !(/^https?:\/\//.test(value) && URL.canParse(value)))
     throw new Error(`${name} must be an http: or https: URL, not ${value}.`);

@@ -6,7 +6,7 @@ import { S3Client, S3ServiceException } from "@aws-sdk/client-s3";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { limits } from "../../shared/limits.ts";
 
-/** What S3 verifies of a request: its signature, and the length and the checksums of a file. */
+/** Verifies a request as S3 does: its signature, and the length and the checksums of a file. */
 
 export const s3Error = (httpStatusCode: number, name: string, message: string) =>
   new S3ServiceException({ name, message, $fault: "client", $metadata: { httpStatusCode } });
@@ -20,7 +20,7 @@ const sentRequest = ({ method = "", url = "", headers: sent }: IncomingMessage) 
   return { method, path, query, headers };
 };
 
-/** A signed URL has its signature in these parameters, another request in a header. That does not expire here. */
+/** A signed URL has its signature in the query, another request in a header. Signatures in headers do not expire here. */
 const signatureIn = ({ query, headers }: SentRequest): Readonly<Record<string, string>> => {
   if ("X-Amz-Signature" in query) return query;
   const parts = (headers.authorization ?? "").matchAll(/(Credential|SignedHeaders|Signature)=([^,\s]+)/g);
@@ -65,7 +65,7 @@ const requireSignature = async (request: SentRequest): Promise<void> => {
   const options = { signingDate, expiresIn, signableHeaders, unhoistableHeaders: signableHeaders };
   const service = { service: "s3", region: signingRegion, uriEscapePath: false, applyChecksum: false };
   const signer = new SignatureV4({ ...service, credentials, sha256 });
-  // The body stands for one that is not signed. Otherwise a header has its hash.
+  // An object as the body means that the payload is not signed, unless a header has its hash.
   const again = { ...request, protocol: "http:", hostname: "", headers, body: {} };
   const expected = inQuery
     ? (await signer.presign(again, options)).query?.["X-Amz-Signature"]
@@ -78,14 +78,14 @@ const requireSignature = async (request: SentRequest): Promise<void> => {
 const pathPattern = /^\/([a-z\d][a-z\d-]{2,62})(?:\/?|\/([\w/-]{1,200}))$/;
 export const objectKey = /^attachments(?:\/[\w-]+)+$/;
 
-/** The parameters and the headers of what is implemented. */
+/** The implemented parameters and headers. */
 const known =
   /^(x-id|tagging|list-type|prefix|start-after|continuation-token|max-keys|encoding-type|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|user-agent|content-sha256|sdk-checksum-algorithm|checksum-(mode|crc32|sha256)))$/i;
 
 /** Headers that S3 stores with a file, or acts on. */
 const meaningful = /^(x-amz-.*|if-.*|expires|cache-control|content-(md5|disposition|encoding|language))$/;
 
-/** The values that are implemented of these. Browsers send a Cache-Control by themselves. */
+/** Headers of which only these values are implemented. Browsers send a Cache-Control by themselves. */
 const values = new Map([
   ["if-none-match", /^\*$/],
   ["cache-control", /^(no-cache|max-age=0)$/],
@@ -98,7 +98,7 @@ export const notImplemented = () => s3Error(501, "NotImplemented", "The embedded
 
 export type S3Request = Awaited<ReturnType<typeof readS3Request>>;
 
-/** Throws unless a request is signed, and for what is not implemented rather than ignoring it. An operation is `GET object tagging`. */
+/** Throws if a request is not signed, or contains anything that is not implemented. An example of an operation: `GET object tagging`. */
 export const readS3Request = async (incoming: IncomingMessage) => {
   const request = sentRequest(incoming);
   const { method, path, query, headers } = request;

@@ -16,7 +16,7 @@ import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
 import type { terminal } from "./terminal.ts";
 
-/** What `npm start` can choose. */
+/** The options that `npm start` can set. */
 export type StackChoices = Pick<GatewayOptions, "port" | "throttle"> &
   Pick<FilesOptions, "uploadOrigins"> & {
     /** The carrier that checkouts call. Without it, the simulated carrier is started. */
@@ -28,13 +28,13 @@ export type StackChoices = Pick<GatewayOptions, "port" | "throttle"> &
   };
 
 type StackOptions = StackChoices & {
-  /** Prints what happens. */
+  /** Prints requests, calls and steps. */
   readonly lines?: ReturnType<typeof terminal>;
   /** The values that the API reference fills in, once they are known. */
   readonly prefill?: () => Prefill | undefined;
-  /** Where data are stored. What is not given is in memory. */
+  /** Where data are stored. Data without a path are temporary. */
   readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
-  /** Called when a service has exited that cannot be restarted. */
+  /** Called when a service has exited and cannot be restarted. */
   readonly onEnd?: (error: Error) => void;
 };
 
@@ -49,7 +49,7 @@ const credentials = {
   AWS_PROFILE: "",
 };
 
-/** The embedded S3 accepts no others. The shell's are for AWS: they are used only where it also names a DynamoDB or an S3. */
+/** The embedded S3 accepts only these. The shell's are for AWS, so they are used only if the shell also names a DynamoDB or an S3. */
 const useCredentials = (): Readonly<Record<string, string>> => {
   const isGiven = Boolean(process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL_S3);
   const used = mapped(credentials, (own, name) => (isGiven && process.env[name]) || own);
@@ -70,7 +70,7 @@ const reporting =
     }
   };
 
-/** The services beside the gateway, in the order of the ports that follow its own. */
+/** The other services, in the order of the ports that follow the gateway's. */
 const serviceNames = ["carrier", "events", "lambda", "workflow", "table", "files"] as const;
 
 /** Ports above 1023 that browsers and `fetch` refuse: https://fetch.spec.whatwg.org/#port-blocking */
@@ -80,7 +80,7 @@ const refusedPorts = new Set([
   ],
 ]);
 
-/** The same ports for each start keep signed URLs and stored addresses valid. One in use is replaced by any free one (0). */
+/** Using the same ports at each start keeps signed URLs and stored addresses valid. A port in use is replaced by any free one (0). */
 const portsBeside = async (gateway: number) => {
   const following = Array.from({ length: 20 }, (_, index) => gateway + 1 + index);
   const usable = following.filter((port) => !refusedPorts.has(port));
@@ -130,7 +130,7 @@ const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<t
   return { environment, tableDoor: table.door, close };
 };
 
-/** The other services have the ports after the gateway's. If one does not start, those that did end with this process. */
+/** Starts the gateway, and the other services on the ports after its own. If one does not start, the others end with this process. */
 export const startStack = async (options: StackOptions) => {
   const { port, throttle, lines, prefill = () => undefined } = options;
   const used = useCredentials();

@@ -74,7 +74,7 @@ export const start = async (chosen: StartOptions): Promise<void> => {
     await events.stop();
     await stack.stop();
   });
-  // Nothing sweeps by itself here. When an operator does, files since the first start are swept, however long ago that is.
+  // The local stack has no scheduled sweep. When an operator starts one, it includes all files since the stack's first start.
   const { rememberFirstDay } = await import("../../shared/attachments/sweep.ts");
   await rememberFirstDay(new Date());
   const demo = await demoOf(data);

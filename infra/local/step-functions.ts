@@ -10,7 +10,7 @@ import { sendReply, serveLocally } from "./listen.ts";
 
 let machine: Promise<StateMachine> | undefined;
 
-/** Loaded for the first execution. A test validates the workflow, which would take a third of a second here. */
+/** Called for the first execution. A test validates the workflow, because that would take a third of a second here. */
 const loadMachine = async () => {
   const { StateMachine } = await import("aws-local-stepfunctions");
   return new StateMachine(throughJson(workflow), { validationOptions: { noValidate: true } });
@@ -58,7 +58,7 @@ const overridesOf = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<Run
   };
 };
 
-/** What DescribeExecution returns of an execution's state. */
+/** The part of an execution's state that DescribeExecution returns. */
 type State = Readonly<{ status: "RUNNING" | "SUCCEEDED" | "FAILED" } & Partial<Record<string, unknown>>>;
 
 type Execution = ReturnType<typeof run>;
@@ -82,7 +82,7 @@ const run = (execution: ReturnType<StateMachine["run"]>, input: string, onEvent:
   return { input, startDate: seconds(), state: () => state, ended, abort: () => execution.abort() };
 };
 
-/** In the format of AWS JSON. */
+/** The current time in the format of AWS JSON. */
 const seconds = () => Date.now() / 1_000;
 
 const errorOf = (failure: unknown) => {
@@ -95,9 +95,9 @@ export const startWorkflow = (options: WorkflowOptions) => {
   const executions = new Map<string, Execution>();
   const overrides = overridesOf(options);
   return {
-    /** By their names, in the order of their starts. */
+    /** By name, in the order in which they started. */
     executions,
-    /** Starts an execution, or returns a running one with the same name and input. Undefined if the name is already used. */
+    /** Starts an execution, or returns a running one with the same name and input. Returns undefined if the name is already used. */
     start: async (name: string, input: string): Promise<Execution | undefined> => {
       machine ??= loadMachine();
       const stateMachine = await machine;
@@ -114,7 +114,7 @@ export const startWorkflow = (options: WorkflowOptions) => {
   };
 };
 
-/** What the SDK needs of Step Functions: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html */
+/** The part of Step Functions that the SDK needs: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html */
 const arnPrefix = "arn:aws:states:us-east-1:000000000000";
 export const stateMachineArn = `${arnPrefix}:stateMachine:checkout`;
 const arnOf = (name: string) => `${arnPrefix}:execution:checkout:${name}`;
@@ -127,7 +127,7 @@ const Start = z.object({
 });
 const OfExecution = z.object({ executionArn: z.string() });
 
-/** An error that the SDK knows by its name. All others are ValidationExceptions. */
+/** Errors that the SDK identifies by name. All others are ValidationExceptions. */
 const known = ["ExecutionAlreadyExists", "ExecutionDoesNotExist"] as const;
 const serviceError = (name: (typeof known)[number], message: string) => Object.assign(new Error(message), { name });
 

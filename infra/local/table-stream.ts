@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 import { env } from "../../shared/env.ts";
 import { eventPrefix } from "../../shared/table/keys.ts";
 
-/** What Lambda does on AWS: reads the table's stream in batches of new events. */
+/** Reads the table's stream in batches of new events, as Lambda does on AWS. */
 
 export const Checkpoint = z.object({ stream: z.string(), shard: z.string(), sequence: z.string() });
 type Checkpoint = z.infer<typeof Checkpoint>;
@@ -15,7 +15,7 @@ const pollMs = 100;
 
 const client = () => new DynamoDBStreams({ endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "" });
 
-/** The ARN of the table's stream. Undefined if the table has none, or its endpoint has no streams. */
+/** Returns the ARN of the table's stream, or undefined if the table has none, or its endpoint has no streams. */
 export const tableStream = async (): Promise<string | undefined> => {
   const { Table } = await new DynamoDB().describeTable({ TableName: env.tableName() });
   const StreamArn = Table?.LatestStreamArn;
@@ -30,11 +30,11 @@ export const tableStream = async (): Promise<string | undefined> => {
 export type Follower = {
   readonly stream: string;
   readonly from: Checkpoint | undefined;
-  /** The most records in a batch. */
+  /** The maximum number of records in a batch. */
   readonly limit: number;
   readonly deliver: (events: StreamRecord[], signal: AbortSignal) => Promise<void>;
   readonly onDelivered: (reached: Checkpoint) => void;
-  /** Called with each new error once. */
+  /** Called once for each new error. */
   readonly warn: (message: string) => void;
 };
 
@@ -53,7 +53,7 @@ export const followStream = ({ stream, from, limit, deliver, onDelivered, warn }
     return (await streams.getShardIterator({ StreamArn: stream, ShardId: shard, ...start })).ShardIterator;
   };
 
-  /** Reads a shard until it is closed. The last one of a stream is open. */
+  /** Reads a shard until it is closed. The last shard of a stream is open. */
   const readShard = async (shard: string) => {
     let iterator = await iteratorOf(shard);
     while (iterator) {
@@ -91,7 +91,7 @@ export const followStream = ({ stream, from, limit, deliver, onDelivered, warn }
   };
   const done = follow();
   return {
-    /** Resolves at the first end of the stream, or if it cannot be read. */
+    /** Resolves at the first end of the stream, or if the stream cannot be read. */
     caughtUp,
     stop: async () => {
       stopping.abort();

@@ -42,7 +42,7 @@ const createTable = async (endpoint: string, name: string, hasStream: boolean) =
     }
 };
 
-/** Without it, dynoxide reads all records of a stream for each new one: after 4,000 transactions, each takes five times as long. */
+/** Without it, dynoxide reads all records of a stream for each new one. After 4,000 transactions, each takes five times as long. */
 const indexStream = (dbPath: string) => {
   const database = new DatabaseSync(dbPath, { timeout: 5_000 });
   const columns = "(table_name, CAST(sequence_number AS INTEGER))";
@@ -50,13 +50,13 @@ const indexStream = (dbPath: string) => {
   database.close();
 };
 
-/** Passes on the requests of programs on this machine, and refuses those of web pages. */
+/** Starts a proxy that passes on the requests of programs on this machine, and refuses those of web pages. */
 const startDoor = (endpoint: string, port: number) => {
   const agent = new Agent({ keepAlive: true });
   return serveLocally((incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
     const passed = request(endpoint, { agent, method, path, headers }, (response) => {
-      // The client has disconnected meanwhile.
+      // The client has disconnected.
       if (outgoing.destroyed) return response.resume();
       outgoing.writeHead(response.statusCode ?? 500, response.rawHeaders);
       pipeline(response, outgoing, () => {});
@@ -66,7 +66,7 @@ const startDoor = (endpoint: string, port: number) => {
   }, port);
 };
 
-/** Starts DynamoDB, or uses AWS_ENDPOINT_URL_DYNAMODB, and creates the table. In memory, a stream cannot be indexed: there is none. */
+/** Starts DynamoDB, or uses AWS_ENDPOINT_URL_DYNAMODB, and creates the table; in memory without a stream, which could not be indexed. */
 export const startTable = async (
   name: string,
   { doorPort = 0, ...options }: DynoxideOptions & { readonly doorPort?: number } = {},
@@ -87,7 +87,7 @@ export const startTable = async (
     throw new Error(startError(error, dbPath), { cause: error });
   }
   void dynoxide.keepRunning();
-  // For other programs. This process uses `url`, which is faster and which no browser connects to.
+  // The proxy is for other programs. This process uses `url`, which is faster and to which no browser connects.
   const door = await startDoor(dynoxide.url, doorPort);
   const close = async () => {
     await Promise.all([door.close(), dynoxide.close()]);

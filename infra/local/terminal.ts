@@ -32,7 +32,7 @@ const ErrorBody = z.object({ errors: z.array(z.object({ code: z.string(), source
 
 const root = new URL("../..", import.meta.url).href;
 
-/** Every call to AWS goes through this file, so it does not tell where an error comes from. */
+/** Every call to AWS goes through this file, so its frames do not show where an error comes from. */
 const wrapper = "shared/deadline.ts";
 
 /** The first frame of a stack that is in this project, such as `shared/table/write.ts:40:3`. */
@@ -101,7 +101,7 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
       const idempotencyKey = verbose && idempotency_key ? `  ${idempotency_key}` : "";
       print("cyan", `carrier  ${status ?? "---"}           ${method} ${path}${idempotencyKey}`);
     },
-    /** An adapter has no log of its own: all that is known of its error is printed. */
+    /** Prints all details of an adapter's error, because the adapter has no log of its own. */
     adapterCall: ({ event, answer, error }: AdapterReport): void => {
       const { method, path } = z.safeParse(AdapterCall, event).data ?? { method: "", path: "" };
       const status = z.safeParse(z.object({ status: z.number() }), answer).data?.status;

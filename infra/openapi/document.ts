@@ -63,8 +63,8 @@ const info = {
 const servers = [
   {
     url: "{base_url}",
-    // The published schema of OpenAPI 3.1 has no description of a variable, and swagger-parser refuses one.
-    // Tools show it as the server's name.
+    // The published schema of OpenAPI 3.1 has no description of a variable, and swagger-parser rejects one.
+    // Tools show this description as the server's name.
     description: "Local or deployed",
     variables: { base_url: { default: "http://127.0.0.1:3000" } },
   },
@@ -105,7 +105,7 @@ export const openapi = () => {
     for (const route of contract.routes)
       paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, contract) };
   return {
-    // Not 3.1.1, which says the same and which swagger-parser before 10.1.1 refuses.
+    // Not 3.1.1, which means the same and which swagger-parser before 10.1.1 rejects.
     openapi: "3.1.0",
     info,
     servers,

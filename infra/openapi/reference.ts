@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 
-/** The API reference: a page that shows the `openapi.json` beside it with Scalar. */
+/** The API reference: a page that shows the `openapi.json` in its folder with Scalar. */
 
 const Document = z.looseObject({
   components: z.looseObject({
@@ -20,13 +20,13 @@ export const documentOf = (server: string) => {
 /** An API key, and ids by the names of path parameters. */
 export type Prefill = { readonly key: string; readonly ids: Readonly<Record<string, string>> };
 
-/** In a narrow window, Scalar leaves nothing but an icon of these two. It marks an empty field for an `integer` as invalid. */
+/** In a narrow window, Scalar shows `contact` and `license` only as an icon. It marks an empty field for an `integer` as invalid. */
 const shown = (name: string, value: unknown): unknown => {
   if (name === "x-internal" || name === "contact" || name === "license") return undefined;
   return name === "type" && value === "integer" ? ["integer"] : value;
 };
 
-/** The document as the page shows it: with the events, which only generators must not see, and with what the page fills in. */
+/** Returns the document for the page: with the events, which are hidden only from generators, and with the values to fill in. */
 export const pageDocument = (server: string, prefill?: Prefill): string => {
   const document = documentOf(server);
   const { parameters, securitySchemes } = document.components;
@@ -37,8 +37,8 @@ export const pageDocument = (server: string, prefill?: Prefill): string => {
 };
 
 /**
- * Scalar offers to select a file for each part of a form, and shows a response below the form in windows narrower than 1,280 px,
- * where nobody sees it: it stays in view at the lower edge.
+ * Hides Scalar's file buttons for all parts of a form except the file. In windows narrower than 1,280 px, keeps the response at the
+ * lower edge, because Scalar shows it below the form, out of view.
  */
 const customCss = `
 tr[id]:not([id="data[file]"]) > td:nth-child(4) button { display: none; }
@@ -46,7 +46,7 @@ tr[id]:not([id="data[file]"]) > td:nth-child(4) button { display: none; }
   section:has(> .response-section-content) { position: sticky; bottom: 0; flex: none !important; height: 45dvh !important; }
 }`;
 
-/** With it, Scalar asks no other host: not for fonts, an assistant or a proxy. */
+/** Scalar then calls no other host, such as for fonts, an assistant or a proxy. */
 const configuration = {
   withDefaultFonts: false,
   telemetry: false,
@@ -58,7 +58,7 @@ const configuration = {
   customCss,
 };
 
-/** Scalar writes its style sheet into the page. */
+/** Inline, because Scalar writes its style sheet into the page. */
 export const contentSecurityPolicy =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'";
 
@@ -79,7 +79,7 @@ export const referencePage = `<!doctype html>
 /** Scalar's Zod tries to compile code, which the policy forbids and the console reports: https://github.com/colinhacks/zod/issues/4461 */
 const zodConfiguration = "globalThis.__zod_globalConfig = { jitless: true };\n";
 
-/** Scalar's script. Its package has it only as a response of a Fastify plugin, in an instance that does not listen. */
+/** Returns Scalar's script. Its package has it only as a response of a Fastify plugin; the instance here does not listen. */
 export const scalar = async (): Promise<string> => {
   const { fastify } = await import("fastify");
   const { default: plugin } = await import("@scalar/fastify-api-reference");

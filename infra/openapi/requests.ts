@@ -7,7 +7,7 @@ import { formJson, type Json, type JsonSchema, propertiesOf, type Schemas, type 
 
 const exampleIds: Readonly<Record<string, string>> = ids;
 
-/** Has no pattern: ids in a path are case-insensitive, and an id that is not a ULID results in 404, not 422. */
+/** Has no pattern, because ids in a path are case-insensitive, and an id that is not a ULID returns 404, not 422. */
 const pathParameter = (name: string, type: string): Json => ({
   name,
   in: "path",
@@ -24,7 +24,7 @@ const pageParameter = (name: string, schema: JsonSchema, description: string): J
   return { name, in: "query", description, schema: { ...schema, ...own }, ...example };
 };
 
-/** A string: of an array, several generators ignore `explode` and send one parameter for each name. The service reads the last. */
+/** A string. For an array, several generators ignore `explode` and send one parameter per name, of which the service reads the last. */
 const includeParameter = (name: string, names: readonly string[], texts: Readonly<Record<string, string>>): Json => {
   const intro = "What to return with each document under `associations`, separated by commas.";
   const one = names.join("|");
@@ -95,12 +95,12 @@ const partOf = ({ type = [], ...rest }: JsonSchema, example: unknown): JsonSchem
   return {
     ...(nonNull && { type: nonNull }),
     ...rest,
-    // Postman's import reads `example` alone, tools of JSON Schema `examples`.
+    // Postman's import reads only `example`; tools for JSON Schema read `examples`.
     ...(example !== undefined && { example, examples: [example] }),
   };
 };
 
-/** The schema of a form, with an example of each part but the file. The parts of `{type, data: {name}}` are `type` and `data[name]`. */
+/** A form's schema, with an example of each part except the file. The parts of `{type, data: {name}}` are `type` and `data[name]`. */
 const formSchema = ({ properties = {} }: JsonSchema, example: Readonly<Record<string, unknown>>): JsonSchema => {
   const { data = {}, ...outer } = properties;
   const inner = Object.entries(data.properties ?? {}).map(([name, part]) => [`data[${name}]`, part] as const);

@@ -86,13 +86,13 @@ const errorResponse = (examples: readonly (readonly [title: string, error: ApiEr
   return response(description, headerNames, { schema, examples: Object.fromEntries(values) });
 };
 
-/** The errors of all operations by status. Of examples with one title, which differ in a name or an id, it has the first. */
+/** The errors of all operations by status. Keeps the first of the examples with one title, which differ only in a name or an id. */
 const errorsByStatus = Map.groupBy(
   Object.entries<ApiError>(Object.assign({}, ...routes.toReversed().map(errorsOf))),
   ([, { status }]) => status,
 );
 
-/** The errors that the gateway returns before a request reaches its operation, and all others. */
+/** The errors that the gateway returns before a request reaches its operation, and a default for others. */
 const gatewayResponses = (schema: Json, share: Share): Json => {
   const unreadable = { summary: "The request is not HTTP", value: malformed("is not a valid HTTP request").body };
   return {
@@ -102,7 +102,7 @@ const gatewayResponses = (schema: Json, share: Share): Json => {
   };
 };
 
-/** The responses of an operation by status. All operations share one component for each status but 422, which has their own examples. */
+/** The responses of an operation by status. All operations share a component per status, except for 422, which has their own examples. */
 export const responsesOf = (route: DocumentedRoute, schemas: Schemas, share: Share): Json => {
   const schema = schemas.response(ErrorDocument);
   const byStatus = Map.groupBy(Object.entries(errorsOf(route)), ([, { status }]) => status);

@@ -25,7 +25,7 @@ export type JsonSchema = Json & {
   readonly texts?: Readonly<Record<string, string>>;
 };
 
-/** Throws an error whose cause says where the two differ. */
+/** Throws an error whose cause shows where the two differ. */
 const requireSame = (message: string, one: Json, other: Json) => {
   try {
     deepStrictEqual(one, other);
@@ -60,7 +60,7 @@ export const responseSchema = ({ document: type, operation }: Route): z.core.$Zo
 
 const envelope = (name: string, schema: z.core.$ZodType) => ({ name, schema, properties: envelopeProperties });
 
-/** Every schema that is a component, but enums of one property. Forms are among them for their texts. */
+/** Every schema that is a component, except enums of single properties. Forms are included for their texts. */
 const namedSchemas: readonly NamedSchema[] = [
   ...[...documents].map(([type, document]) => envelope(`${pascal(type)}Document`, document)),
   ...[...lists].flatMap(([type, list]) => [
@@ -73,7 +73,7 @@ const namedSchemas: readonly NamedSchema[] = [
   ...[pageInfo, ...contracts.flatMap(({ schemas }) => schemas), ...errorSchemas, ...eventSchemas],
 ];
 
-/** What zod adds to the JSON of each schema. `texts` become the descriptions of its properties. */
+/** The metadata that zod adds to a schema's JSON. `texts` become the descriptions of its properties. */
 type Meta = { readonly id?: string; readonly texts?: NamedSchema["properties"]; readonly [keyword: string]: unknown };
 const registry = z.registry<Meta>();
 /** Without ids, nothing becomes a `$ref`. */
@@ -88,12 +88,12 @@ const register = (schema: z.core.$ZodType, meta: Meta) => {
 
 register(Ulid, { id: "Ulid", description: "A ULID, in upper case.", examples: ["01K9ZQ4T7M3C8XW5R2BN6HJDEF"] });
 register(Timestamp, { id: "Timestamp", description: "UTC, ISO 8601, with milliseconds.", format: "date-time" });
-// Without a name: ogen has types of its own for UUIDs.
+// Without a name, because ogen has its own types for UUIDs.
 register(Uuid, { format: "uuid" });
 // A rule for the whole switch checks the pattern, since it must also be valid after a PATCH.
 for (const schema of [Identity, Secret]) register(schema, { pattern: credential.source });
-// Several rules in one, since generators support one pattern. In long texts it backtracks, so the service checks them apart. It
-// also matches what the service trims.
+// Several rules in one, since generators support one pattern. It backtracks in long texts, so the service checks them separately.
+// It also matches the spaces that the service trims.
 const barred = `/\\\\${controlCharacters}`;
 const notDots = `[^\\s.${barred}]|\\.[^${barred}]+\\.`;
 register(Filename, { allOf: undefined, pattern: `^\\s*[^${barred}]*(${notDots})[^${barred}]*\\s*$` });
@@ -111,7 +111,7 @@ const rejectsBlank = (schema: z.core.$ZodType) =>
 
 /** Corrects what zod's JSON Schema cannot express, or expresses differently. */
 const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema }) => {
-  // JSON Schema has no case-insensitive patterns, and generators match the pattern of a time against their own date's text.
+  // JSON Schema has no case-insensitive patterns, and generators match a time's pattern against the text of their own date type.
   if (jsonSchema.format === "uuid" || jsonSchema.format === "date-time") delete jsonSchema.pattern;
   // A slash needs its backslash only in JavaScript. openapi-zod-client escapes it once more, and its code does not compile.
   jsonSchema.pattern &&= jsonSchema.pattern.replaceAll(/\\./g, (found) => (found === "\\/" ? "/" : found));
@@ -119,9 +119,9 @@ const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-  // zod leaves it out of a schema that trims, because it could be another value before.
+  // zod omits the default of a schema that trims, because the value before could differ.
   if (zodSchema instanceof z.ZodMiniDefault) jsonSchema.default = zodSchema.def.defaultValue;
-  // Tools of OpenAPI 3.0, such as Postman's import, know only `enum`.
+  // Tools for OpenAPI 3.0, such as Postman's import, support only `enum`.
   if (jsonSchema.const !== undefined) jsonSchema.enum = [jsonSchema.const];
   if (jsonSchema.type === "string" && jsonSchema.minLength === 1 && !jsonSchema.pattern && rejectsBlank(zodSchema))
     jsonSchema.pattern = "\\S";
@@ -140,13 +140,13 @@ const withoutAnyOf = ({ anyOf = [], ...rest }: JsonSchema): JsonSchema => {
 const propertySchema = (schema: JsonSchema): JsonSchema =>
   schema.type === "null" ? { ...schema, type: ["object", "null"], additionalProperties: true } : withoutAnyOf(schema);
 
-/** In words, because openapi-typescript requires a property that has a default, and other generators send it with each request. */
+/** A default in words, because openapi-typescript requires a property with a default, and other generators send it with each request. */
 const defaultText = (fallback: unknown): string[] => {
   if (fallback === undefined || fallback === null) return [];
   return [`The default is \`${typeof fallback === "string" ? fallback : JSON.stringify(fallback)}\`.`];
 };
 
-/** The schema with a description of each property, and of each of theirs. */
+/** Returns the schema with descriptions of its properties, recursively. */
 const described = ({ texts = {}, ...schema }: JsonSchema): JsonSchema => {
   if (!schema.properties) return schema;
   const properties = mapped(schema.properties, (inner, name) => {
@@ -159,7 +159,7 @@ const described = ({ texts = {}, ...schema }: JsonSchema): JsonSchema => {
 
 type Io = "input" | "output";
 
-/** Converts a zod schema to JSON Schema. Its named parts are in `parts`, and are references elsewhere. */
+/** Converts a zod schema to JSON Schema. The named parts are in `parts`; references replace them elsewhere. */
 const convert = (schema: z.core.$ZodType, io: Io, metadata = registry) => {
   const text = JSON.stringify(z.toJSONSchema(schema, { io, metadata, unrepresentable: "any", override }));
   const {

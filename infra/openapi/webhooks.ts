@@ -4,7 +4,7 @@ import { EventDelivery } from "./event-schemas.ts";
 import { pascal } from "./names.ts";
 import type { Json, Schemas } from "./schemas.ts";
 
-/** The webhooks of the document: what an API destination of EventBridge posts for an event of each type. */
+/** The webhooks of the document: the requests that an API destination of EventBridge sends, by type of event. */
 
 const summaries = {
   created: "was created",
@@ -37,14 +37,14 @@ const actorOf = (resource: string, action: string): WrittenEvent["actor"] => {
     : { type: "operator", id: "arn:aws:sts::123456789012:assumed-role/operator/anna" };
 };
 
-/** What an update of an account, a user or an API key changes; other resources have no values in their events. */
+/** Example changes of an account, a user and an API key. The events of other resources have no `changes`. */
 const changesOf: Readonly<Record<string, WrittenEvent["changes"]>> = {
   account: { name: { from: "Acme", to: "Acme Ltd" } },
   user: { disabled: { from: false, to: true } },
   api_key: { label: { from: null, to: "Portal" } },
 };
 
-/** The statuses of the carrier's answers, by what they mean. */
+/** The statuses of the carrier's responses, by action. */
 const statuses: Readonly<Record<string, number>> = { forwarded: 201, refused: 422, withdrawn: 204 };
 
 const exampleOf = (resource: string, action: string): z.infer<typeof EventDelivery> => {
@@ -92,7 +92,7 @@ export const webhooksOf = (schemas: Schemas): Json => {
       summary: `${/^[aoA]/.test(noun) ? "An" : "A"} ${noun} ${summaries[action]}`,
       description: `The event \`${type}\`.`,
       security: [],
-      // openapi-generator leaves it out. It would generate a call, and in its python one that does not compile.
+      // Makes openapi-generator omit the webhook. It would generate a call, which does not compile in Python.
       "x-internal": true,
       requestBody: {
         required: true,
