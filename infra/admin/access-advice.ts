@@ -20,7 +20,7 @@ const advice: readonly (readonly [RegExp, (refusal: Refusal) => string])[] = [
   [/has Ordering Attachment Access/, ({ about }) => `\`account feature ${about} on\``],
   [/has the permission/, ({ about, user }) => `\`user permissions ${user} --add ${about}\``],
   [/ is the key's or below it/, ({ about }) => `use a key of the account ${about}, or of one above it`],
-  [/ exists/, ({ about }) => `correct the id: \`find ${about}\` says what it is`],
+  [/ exists/, ({ about }) => `correct the id: \`find ${about}\` identifies it`],
 ];
 
 export const accessAdvice = (refusal: Refusal): string | null =>

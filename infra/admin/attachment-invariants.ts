@@ -28,7 +28,7 @@ export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string
   const [kind, id = ""] = sk.split("#");
   if (kind === "UNFINISHED_DELETE")
     yield checkOf("a deleted attachment has no metadata", at, keys.attachment(parent, id), (attachment) => {
-      return attachment === undefined || "its attachment is still there";
+      return attachment === undefined || "its attachment still exists";
     });
   if (kind === "REFERENCE") {
     const { attachment } = item;
@@ -91,13 +91,13 @@ const unfinished = (at: string): Finding => {
 /** A crashed delete can leave a file without metadata on a day that was swept before. The sweep reads each day again within a month. */
 const orphan = ({ key, storedAt }: StoredFile, day: string, { now, swept: { oldest, last } }: Sweeps): Finding => {
   const rule = "a file has its metadata";
-  const never = "it is older than the table's first sweep, so no sweep removes it: is it the right table?";
+  const never = "it is older than the table's first sweep, so no sweep removes it: check that this is the right table";
   if (oldest && day < oldest) return violation(rule, key, never);
   const daysSince = (time: Date) => Math.floor((now.getTime() - time.getTime()) / dayMs);
   const isSweeping = last !== undefined && daysSince(new Date(last)) < 3;
   if (daysSince(storedAt) < 3 || isSweeping)
     return { level: "notice", rule, at: key, detail: "the sweep will remove it" };
-  return violation(rule, key, `it has had none for ${daysSince(storedAt)} days: is the sweep running?`);
+  return violation(rule, key, `it has had no metadata for ${daysSince(storedAt)} days: is the sweep running?`);
 };
 
 export const wrongAttachmentCount = async (pk: string, difference: number): Promise<Finding[]> => {

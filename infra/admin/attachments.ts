@@ -38,7 +38,7 @@ const findAttachment = async (parentId: string, id: string) => {
       throw new CommandError(`The attachment ${id} was deleted at ${deletion}: see ${historyCommand(parent)}.`);
   }
   throw new CommandError(
-    `There is no attachment ${id} in ${parentId}: \`attachment list\` lists those of a request or an order, and \`find\` says where one is.`,
+    `There is no attachment ${id} in ${parentId}: \`attachment list\` lists those of a request or an order, and \`find\` shows where one is.`,
   );
 };
 

@@ -14,7 +14,7 @@ export class UsageError extends CommandError {
 }
 
 const advice: readonly (readonly [RegExp, string])[] = [
-  [/ENOSPC|EDQUOT|disk is full/, "There is no space left: free some on the disk that has the data."],
+  [/ENOSPC|EDQUOT|disk is full/, "The disk is full. Free space on the disk with the data."],
   [
     /Region is missing|Region not accepted/,
     "No valid AWS region is set: set AWS_REGION, or AWS_PROFILE to a profile that has one. For the local stack, start it with `npm start`.",

@@ -60,7 +60,7 @@ const checkCarrierToken = async ({ outputs: { CarrierTokenArn } }: DeployedStack
   });
   if (Object.keys(VersionIdsToStages).length > 1) return "it was stored after the deployment";
   return {
-    notice: "it is still the random one of the deployment",
+    notice: "the generated value has not been replaced",
     remedy: `Store the carrier's token with \`aws secretsmanager put-secret-value\`: ${readme}.`,
   };
 };

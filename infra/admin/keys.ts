@@ -72,7 +72,7 @@ export const addKeyCommands = (key: Command): void => {
     const { id, account, ...details } = await keyDetails(await keyByReference(reference));
     printRecord({ id, ...(await ownerOf({ account })), ...details });
   });
-  add(key, "label <id-or-key> <text>", "set a key's label, which says what it is for").action(
+  add(key, "label <id-or-key> <text>", "set a key's label, which describes its purpose").action(
     async (reference: string, text: string) => {
       const { id } = await keyByReference(reference);
       await change("keys", id, { label: text });
@@ -98,7 +98,7 @@ export const addKeyCommands = (key: Command): void => {
         );
       if (replaced_by !== null)
         throw new CommandError(
-          `The API key ${id} is already replaced by ${replaced_by}: use that one. \`key revoke ${id}\` ends the old one now.`,
+          `The API key ${id} is already replaced by ${replaced_by}: use that one. \`key revoke ${id}\` revokes the old one now.`,
         );
       const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
       const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;

@@ -91,7 +91,7 @@ const pastTime = (text: string): Date => {
 
 const settleAs = async (id: string, { checkedOut, notCheckedOut, askedAt, reason, yes }: Settlement) => {
   if (!(checkedOut || notCheckedOut))
-    throw new UsageError("Missing: --checked-out or --not-checked-out, what the carrier says of the cart.");
+    throw new UsageError("Missing: --checked-out or --not-checked-out, whether the carrier has checked the cart out.");
   if (notCheckedOut && !askedAt)
     throw new UsageError("Missing: --asked-at <time>, when the carrier said that the cart is not checked out.");
   const effect = checkedOut ? "becomes CHECKED_OUT, which cannot be undone" : "can be checked out again";
@@ -137,13 +137,13 @@ is missing.`,
     .addOption(
       new Option(
         "--checked-out",
-        "it did: the order becomes CHECKED_OUT; what was added or changed since is not forwarded",
+        "it did: the order becomes CHECKED_OUT; later additions and changes are not forwarded",
       ).conflicts("notCheckedOut"),
     )
     .addOption(
       new Option(
         "--not-checked-out",
-        "it did not: the seal is lifted; the next run forwards what was added or changed since",
+        "it did not: the seal is lifted; the next run forwards later additions and changes",
       ).conflicts("checkedOut"),
     )
     .option("--asked-at <time>", "when the carrier said so; --not-checked-out needs it", pastTime)

@@ -118,7 +118,7 @@ const restore = async ({ to, as, poll }: { to?: Date; as?: string; poll: number 
   const source = env.tableName();
   const target = as ?? (to && nameAt(source, to));
   if (!target) throw new UsageError("Specify --to <time>, or --as <table> to continue with a restored table.");
-  if (target === source) throw new UsageError("--as names the table that is in service.");
+  if (target === source) throw new UsageError("--as must differ from the table in service.");
   if (to) await startRestore(source, target, to);
   else await existing(target);
   await withProgress(() => active(target, poll), `Restoring ${target} …`);

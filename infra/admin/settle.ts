@@ -68,6 +68,6 @@ export const settle = async (given: string, outcome: Outcome, because: string, a
   });
   if (failed.size > 0) throw new CommandError("The order's checkout has changed meanwhile: run order show.");
   const late = outcome === "checked_out" ? await lateChanges(id) : undefined;
-  const next = outcome === "open" && !format.json ? { next: `\`order checkout ${id}\` goes on.` } : {};
+  const next = outcome === "open" && !format.json ? { next: `\`order checkout ${id}\` continues.` } : {};
   printRecord({ id, outcome, ...(late && (format.json ? late : tooLate(late))), ...next });
 };

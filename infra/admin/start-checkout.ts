@@ -85,7 +85,7 @@ const endOfUnknown = async (orderId: string, run: string, since: Date): Promise<
   const last = await lastRun(orderId);
   if (last?.run !== run) {
     if (now.getTime() - since.getTime() < checkoutLimits.unknownExecutionMs) return undefined;
-    return { run, status: "FAILED", reason: "Step Functions does not know this run: start the checkout again." };
+    return { run, status: "FAILED", reason: "Step Functions has no such run: start the checkout again." };
   }
   const { status, reason } = last;
   return isOpen(last) ? undefined : { run, status, reason };

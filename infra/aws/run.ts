@@ -78,7 +78,7 @@ const destroy = async () => {
   });
   if (!stack) console.log(`There is no stack ${stackName} at ${endpoint ?? "AWS"}: nothing to delete.`);
   else if (!given.force && !process.stdin.isTTY)
-    throw new Error(`Not a terminal: confirm with --force that ${stackName} is to be deleted.`);
+    throw new Error(`Not a terminal: confirm the deletion of ${stackName} with --force.`);
   else cdk(["destroy", "-c", `stage=${stage}`, ...args]);
   forgetEndpoint(stackName);
 };

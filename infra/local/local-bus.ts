@@ -95,7 +95,7 @@ const postUntilAccepted = async (url: string, event: Event, stopped: AbortSignal
     const failure = await post(url, event, stopped);
     if (failure === undefined) return;
     if (failure !== reported && !stopped.aborted)
-      warn(`${url} has not accepted ${event.type} ${event.id} (${failure}). It is posted again until it is.`);
+      warn(`${url} has not accepted ${event.type} ${event.id} (${failure}). It is posted again until it is accepted.`);
     reported = failure;
     await sleep(wait, undefined, { signal: stopped });
   }
@@ -115,7 +115,7 @@ const startSaving = (file: string | undefined, state: Stored, warn: Options["war
       writeJson(file, state);
       [saved, reported] = [positions, ""];
     } catch (error) {
-      if (String(error) !== reported) warn(`The position in the events cannot be saved, and is tried again: ${error}`);
+      if (String(error) !== reported) warn(`The position in the events cannot be saved. Trying again: ${error}`);
       reported = String(error);
     }
   };

@@ -106,7 +106,7 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
       const { method, path } = z.safeParse(AdapterCall, event).data ?? { method: "", path: "" };
       const status = z.safeParse(z.object({ status: z.number() }), answer).data?.status;
       print("cyan", `adapter  ${status ?? "---"}           ${method} ${path}`, status === undefined);
-      if (status === undefined) printError(error ? inspect(error).split("\n") : ["It has returned no status."]);
+      if (status === undefined) printError(error ? inspect(error).split("\n") : ["The adapter returned no status."]);
     },
     event: ({ type, id, resource, actor }: Event): void =>
       print("blue", `event        ${type}  ${resource.id}  by ${actor.type} ${actor.id}  ${id}`),

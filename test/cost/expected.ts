@@ -1,6 +1,6 @@
 /** The message of a test that measures another cost. */
 export const textsToChange =
-  "if it is to cost this, change test/cost/expected.ts, the bill in docs/cost.md and the table in docs/limits.md";
+  "if this cost is intended, change test/cost/expected.ts, the bill in docs/cost.md and the table in docs/limits.md";
 
 /** The cost of one request to each endpoint: status, AWS calls, sequential round trips, read units, write units. */
 export const endpointCosts: readonly (readonly [

@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 const help = `Usage: npm run test:e2e -- --base-url <url> [options] [part of a file's name]
 
 Runs the end-to-end suite against a deployment: AWS, LocalStack, MiniStack, or \`npm start\`. It creates accounts, orders
-and keys of its own by the operators' CLI, and leaves them there: use a sandbox.
+and its own keys with the operators' CLI, and leaves them there: use a sandbox.
 
   --base-url <url>     the stack's output BaseUrl, or what \`npm start\` prints
   --stack <name>       the deployed stack (default: the environment's PATCHBAY_STACK; else Patchbay-sandbox, where the

@@ -86,7 +86,7 @@ const judgeVersion = (changes: readonly Change[]) => {
 
 const judgeOrder = (before: Item | undefined, after: Item | undefined) => {
   if (before?.state === "CART" && after?.state === "CHECKED_OUT")
-    hold("an order that is checked out is so at the carrier", cartNow().checked_out, "its cart is open");
+    hold("a checked-out order is checked out at the carrier", cartNow().checked_out, "its cart is open");
   if (isDeepStrictEqual(before?.seal, after?.seal)) return;
   const { run, status } = runItem();
   if (after?.seal)
@@ -109,7 +109,7 @@ const judgeRun = (before: Item, after: Item) => {
   if (ends("SUCCEEDED")) judgeReason(String(after.reason));
   const isTooLong = after.outcome_unknown && after.consecutive_waits === checkoutLimits.consecutiveWaits;
   const isSaid = !hasCarrierSaidNothing() || /checked_out.*order settle/.test(String(after.reason));
-  if (ends("FAILED") && isTooLong) hold("a run that got no usable answer says who can end the doubt", isSaid, named);
+  if (ends("FAILED") && isTooLong) hold("a run without a usable response names who can end the doubt", isSaid, named);
   const isOpen = orderItem().state === "CART" && !after.outcome_unknown && (before.outcome_unknown || ends("FAILED"));
   if (!isOpen) return;
   ledger.openAt = elapsed();
@@ -218,7 +218,7 @@ export const judgeCall = (
   const place = `${request}/${id}`;
   const [had, has] = [before.held[place], cart.held[place]];
   if (method === "PUT" && had !== has) judgePut(place, id, idempotencyKey ?? "", had !== undefined);
-  if (method === "DELETE" && had) hold("only what is gone is withdrawn", ledger.deletedAt.has(id), place);
+  if (method === "DELETE" && had) hold("only deleted attachments are withdrawn", ledger.deletedAt.has(id), place);
   if (method !== "POST" || before.checked_out) return;
   ledger.isCheckedOut = true;
   hold("no late call checks out a cart that counts as open", begunAt > ledger.openAt, String(runItem().run));
@@ -270,8 +270,8 @@ export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): 
   sinceFinish = [];
   const isDone = orderItem().state === "CHECKED_OUT";
   hold("once faults stop, every order can be checked out", isDone, String(runItem().reason));
-  hold("an order that is checked out is so at the carrier", !isDone || ledger.isCheckedOut, "nobody has called it");
-  if (isDone) judgeCounts("what was left behind is said", await lateChanges(ledger.order), [truth()]);
+  hold("a checked-out order is checked out at the carrier", !isDone || ledger.isCheckedOut, "nobody has called it");
+  if (isDone) judgeCounts("late changes are reported", await lateChanges(ledger.order), [truth()]);
   for (const request of forwardable()) for (const receipt of receiptsBelow(request)) judgeReceipt(request, receipt);
   judgeHistory();
   for (const [id, version] of confirmed) {
@@ -294,7 +294,7 @@ const judgeHistory = () => {
   const ended = new Set(
     events.flatMap(({ type, actor }) => (/^order\.check/.test(String(type)) ? [Object(actor).id] : [])),
   );
-  for (const run of ledger.runs) hold("every run says how it has ended", ended.has(run), run);
+  for (const run of ledger.runs) hold("every run records its end", ended.has(run), run);
   const changes = events.filter(({ type }) => /\.(created|updated|deleted)$/.test(String(type)));
   for (const [id, all] of Map.groupBy(changes, ({ resource }) => String(Object(resource).id))) {
     const inTime = all.toSorted((one, other) => (String(one.at) < String(other.at) ? -1 : 1));

@@ -14,13 +14,13 @@ Runs schedules: each checks one order out with the real code, in one process and
 random faults disturb it. Everything in a schedule comes from its mix and its seed. A schedule that breaks a promise is repeated
 with fewer and fewer faults, and its trace is printed.
 
-  --seconds <n>     so long, with new seeds (default: 60)
-  --seeds <a-b>     these seeds instead; one number is one seed
+  --seconds <n>     run for this many seconds, with new seeds (default: 60)
+  --seeds <a-b>     run these seeds instead, or one seed
   --mix <name>      only this mix: ${Object.keys(mixes).join(", ")}
-  --shrink <n>      repeat a failure at most so many times to shrink it (default: 500); 0 leaves it as it is
+  --shrink <n>      shrink a failure in at most this many runs (default: 500); 0 leaves it as it is
   --trace           print the trace of each schedule
-  --reads           with reads that succeed in traces, too
-  --jobs <n>        so many processes (default: one for each core)
+  --reads           include successful reads in traces
+  --jobs <n>        the number of processes (default: one for each core)
   --mistake <name>  put a mistake into the code first, to see whether it is found; test/simulation/mistakes.yaml has the names
   --help            show this`;
 
@@ -49,7 +49,7 @@ const read = () => {
   const { mix, mistake, seeds } = values;
   if (mix !== undefined && !mixes[mix]) throw new Error(`There is no mix ${mix}. To list them, run with --help.`);
   if (mistake !== undefined && !mistakes[mistake])
-    throw new Error(`There is no mistake ${mistake}: test/simulation/mistakes.yaml has them.`);
+    throw new Error(`There is no mistake ${mistake}: test/simulation/mistakes.yaml lists them.`);
   const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(seeds ?? "") ?? [];
   if (seeds !== undefined && from === undefined)
     throw new Error(`--seeds must be a number, or two with a hyphen between them, not ${seeds}.`);

@@ -19,7 +19,7 @@ const commands: Readonly<Record<string, Command>> = {
     does: "Checks types, format, lint and unused code, with openapi.d.ts as of now.",
     scripts: [["openapi:types"], ["check:types", "check:style", "check:unused", "check:tables"]],
   },
-  format: { does: "Formats the code, and mends what lint can mend.", scripts: [["format"]] },
+  format: { does: "Formats the code, and fixes what lint can fix.", scripts: [["format"]] },
   "openapi:lint": { does: "Checks openapi.json with Redocly's strict rules.", scripts: [["openapi:lint"]] },
   "openapi:types": { does: "Writes the types of openapi.json to openapi.d.ts.", scripts: [["openapi:types"]] },
 };

@@ -176,7 +176,7 @@ describe("restoring the table", () => {
   it.each([
     ["another time", ["--to", "2026-11-20T12:00:00Z", "--as", "NAME"], 1, "exists and is not a copy of"],
     ["a table that does not exist", ["--as", "missing"], 1, "There is no table missing"],
-    ["the table in service", ["--as", "SOURCE"], 2, "--as names the table that is in service."],
+    ["the table in service", ["--as", "SOURCE"], 2, "--as must differ from the table in service."],
     ["no time", [], 2, "Specify --to <time>"],
     ["a local time", ["--to", "2026-11-20 12:00"], 2, "It must be a time in UTC"],
   ])("refuses %s", async (_, args, expected, message) => {

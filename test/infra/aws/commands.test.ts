@@ -37,7 +37,7 @@ it.runIf(exhaustive)(
       stdout: `There is no stack Patchbay-localstack-gone at ${url}: nothing to delete.\n`,
       stderr: "",
     });
-    const unconfirmed = "Not a terminal: confirm with --force that Patchbay-localstack-here is to be deleted.\n";
+    const unconfirmed = "Not a terminal: confirm the deletion of Patchbay-localstack-here with --force.\n";
     expect(await destroy(["-c", "name=here"], env)).toMatchObject({ stdout: "", stderr: unconfirmed });
   },
 );

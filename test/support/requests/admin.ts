@@ -56,7 +56,7 @@ type Options = {
  * with the tests' DynamoDB client. `processes/admin-cli.ts` runs commands as users do.
  */
 export const admin = async (args: readonly string[], { input = "", env = {}, isTerminal = false }: Options = {}) => {
-  if (isRunning) throw new Error("A command is running in this process: run one of the two in a process of its own.");
+  if (isRunning) throw new Error("A command is running in this process: run one of the two in its own process.");
   isRunning = true;
   const output = { stdout: "", stderr: "" };
   const restore = redirect(Object.assign(Readable.from([input]), { isTTY: isTerminal }), env, output);
