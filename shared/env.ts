@@ -1,6 +1,6 @@
 import { limits } from "./limits.ts";
 
-/** The functions' environment variables: `npm run tables` writes them into infra/README.md. A malformed or missing one throws. */
+/** The functions' environment variables, also in infra/README.md (`npm run tables`). A malformed or missing required one throws. */
 export const variables = {
   TABLE_NAME: "the table",
   BUCKET_NAME: "the bucket",

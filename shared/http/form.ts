@@ -130,7 +130,7 @@ const checkHeaders = (parts: readonly Buffer[]): void => {
   }
 };
 
-/** `fault` is why the header cannot be read, as a predicate for the part. With a fault, `name` is only the subject of that sentence. */
+/** `fault` is the predicate of a sentence about the part: why its header cannot be read. Then `name` is only the sentence's subject. */
 type Disposition = { readonly name?: string; readonly filename?: string | undefined; readonly fault?: string };
 
 /** Matches a parameter. Names are tokens; values are tokens or quoted. A semicolon can come last. `a"b"` is for filename* only. */
@@ -139,7 +139,8 @@ const parameter = /[ \t]*;(?:[ \t]*([!#-'*+.^`|~\w-]+)[ \t]*=[ \t]*([!#-'*+.^`|~
 /**
  * Returns the name of a part and its file's name. `filename*` takes precedence over `filename` (RFC 6266). For a quote or a line
  * break, browsers and most HTTP clients send %22, %0D or %0A (WHATWG). Others send \" for a quote. Keeps any other backslash,
- * because Windows separates folders with it. Refuses a header that could be read in two ways, or that would be shortened.
+ * because Windows separates folders with it. Refuses headers that could be read in two ways, and values that would be shortened or
+ * dropped.
  */
 const dispositionOf = (headers: Headers): Disposition => {
   const [sent, another] = headers.get("content-disposition") ?? [];
