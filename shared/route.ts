@@ -66,7 +66,6 @@ export type Row<O extends Operation, R extends Reads> = Pick<Route, "grants"> & 
   readonly reads: R;
 };
 
-/** The properties that follow from an operation. */
 export const byOperation = {
   index: { method: "GET", status: 200, file: "list", on: "collection" },
   show: { method: "GET", status: 200, file: "show", on: "item" },

@@ -28,7 +28,7 @@ export const attachmentPage = async (
 
 const Reference = z.object({ attachment: z.string() });
 
-/** Returns a page with the attachment that has this reference_id, or an empty page. Takes two reads, however long the list is. */
+/** Returns a page with the attachment that has this reference_id, or an empty page. Takes two reads. */
 const referencedPage = async (ref: ParentRef, query: Query, uuid: string): Promise<AttachmentPage> => {
   const cursors = (["after", "before"] as const).filter((name) => query[name] !== undefined);
   const problem = "can't be combined with reference_id";

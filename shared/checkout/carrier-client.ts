@@ -157,7 +157,6 @@ const maxCharacters = (method: string, status: number) =>
 
 const CustomerText = z.object({ reason: z._default(z.string(), "") });
 
-/** Decides what a response to this method means. */
 export const interpret = (method: string, { status, headers, text }: HttpResponse): CarrierResponse => {
   const json = parseJson(text);
   const customerText = z.safeParse(CustomerText, json).data?.reason.trim();

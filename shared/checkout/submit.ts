@@ -43,7 +43,7 @@ const lookAgain = ({ state }: Submission): StepResult => {
   return { ...state, consecutive_waits, next: "WAIT_TO_SUBMIT", wait_seconds: 1 };
 };
 
-/** Asks whether an earlier run has checked the cart out. If the carrier cannot say and the order is sealed, repeats that run's call. */
+/** Asks whether an earlier run has checked the cart out. If the carrier cannot say, repeats that run's call for a sealed order. */
 const ask = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
   const secondsLeft = secondsUntil(before.calls_end_by, new Date());

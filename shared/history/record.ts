@@ -3,7 +3,6 @@ import type { Write } from "../table/expressions.ts";
 import { type EventSubject, keys, lookupOf } from "../table/keys.ts";
 import type { Actor, EventChange, EventType, StoredEvent, WrittenEvent } from "./event.ts";
 
-/** The origin of a change. Every function that makes a change gets one. */
 export type Origin = {
   readonly now: Date;
   readonly actor: Actor;

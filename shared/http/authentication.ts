@@ -49,7 +49,6 @@ export const authenticate = ({ apiKey, user }: ReadCaller, now: Date, note: Note
   return { apiKey, user };
 };
 
-/** The additions of authentication to a request: the caller, and the data that was read at the same time. */
 export type Authenticated<L> = {
   readonly now: Date;
   readonly principal: Principal;
@@ -59,7 +58,7 @@ export type Authenticated<L> = {
 
 export type AuthenticatedEvent<L> = RequestEvent & { authenticated: Authenticated<L> };
 
-/** Middleware: throws 401 unless the API key of the request is valid. Reads the data of the access check at the same time. */
+/** Middleware: throws 401 unless the API key is valid. Meanwhile, reads the data of the access check. */
 export const authentication = <L>(load: Load<L>): MiddlewareObj<AuthenticatedEvent<L>, APIGatewayProxyResult> => ({
   before: async ({ event }) => {
     const now = new Date();

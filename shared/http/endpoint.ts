@@ -19,7 +19,6 @@ type Schema = z.core.$ZodType;
 /** The result of an access check. `owner` is the account that owns the resource, `current` the resource's document. */
 type Admitted = { readonly owner: string; readonly current?: Properties; readonly [name: string]: unknown };
 
-/** The arguments of an endpoint's handler: the result of the access check, the input, and the origin of its changes. */
 type HandlerArguments<A, I> = A & {
   readonly input: I;
   readonly origin: Origin;

@@ -33,7 +33,7 @@ export const Secret = z.nullable(text(limits.secretLength));
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
 export const credential = /^[^\r\n\u0000]*$/;
 
-/** The properties that callers set. To add one, add it here with a default for older items, and add its description and example below. */
+/** The properties that callers set. Add new ones here, with a default for older items, and their descriptions and examples below. */
 const settings = {
   name: nonBlankText(limits.nameLength),
   sms_enabled: z._default(z.boolean(), false),

@@ -67,7 +67,7 @@ export const hashApiKey = hash;
 /** The attribute by which operators find an item by a text. It is a hash, because a text can be too long for a key. */
 export const lookupOf = (text: string) => ({ lookup: hash(text) });
 
-/** The index and its key attribute. The index contains the keys of the few items with this attribute. Writing one costs a write unit. */
+/** The index and its key attribute. It contains the keys of the few items with this attribute. Writing one costs a write unit. */
 export const lookupIndex: keyof ReturnType<typeof lookupOf> = "lookup";
 
 const openCheckouts = "OPEN_CHECKOUTS";

@@ -27,7 +27,7 @@ export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: reado
     }
   });
 
-/** The reads that started in the same turn, grouped by their request's deadline, so that no read waits for another request's. */
+/** The reads that started in the same turn, by their request's deadline, so that no read waits for another request's. */
 const batches = new Map<Deadline | undefined, { readonly wanted: Map<string, Key>; readonly found: Promise<Found> }>();
 type Found = ReadonlyMap<string, Item>;
 
