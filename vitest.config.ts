@@ -10,10 +10,10 @@ const ownTable = [
   "test/shared/stored-items.test.ts",
 ];
 
-/** What needs packages that are installed in this folder only. */
+/** Tests that need packages that are installed only in test/tools. */
 const tools = ["test/tools/*.test.ts"];
 
-/** Files whose clients call a proxy: no other file may have loaded them. */
+/** Tests whose AWS clients call a proxy, so no other file may have loaded the clients. */
 const ownModules = ["test/cost/*.test.ts"];
 
 type Options = {
@@ -28,7 +28,7 @@ const project = (name: string, { setup, ...options }: Options): TestProjectInlin
   test: {
     name,
     setupFiles: [`test/support/setup/${setup}.ts`],
-    // They end what hangs; nothing is tested by them, and machines may be busy.
+    // These end tests that hang. They are long, because machines may be busy.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // Each process loads the AWS SDK, which need not be compiled again.
@@ -39,12 +39,12 @@ const project = (name: string, { setup, ...options }: Options): TestProjectInlin
 
 export default defineConfig({
   test: {
-    // One embedded DynamoDB and S3 for all. Each process has a gateway of its own: the one here would keep them waiting.
+    // All processes share one embedded DynamoDB and S3. Each process has its own gateway, because one here would keep them waiting.
     globalSetup: ["test/support/servers/stack.ts"],
-    // By default Vitest leaves one core alone: on a machine with two, files would run one after another. Two more than there are
-    // cores work while others wait for timeouts and for processes that they start. Each takes three seconds to load the AWS SDK.
+    // By default, Vitest leaves one core free, so a machine with two would run one file after another. Two more processes than cores
+    // work while others wait for timeouts and for processes that they start. Each takes three seconds to load the AWS SDK.
     maxWorkers: availableParallelism() + 2,
-    // The files of a project that is not isolated take turns in few processes, which load the AWS SDK once.
+    // The files of a project that is not isolated take turns in a few processes, which load the AWS SDK once.
     projects: [
       project("service", {
         include: ["test/**/*.test.ts"],

@@ -6,7 +6,7 @@ export default defineConfig({
     include: ["test/e2e/**/*.e2e.ts"],
     globalSetup: ["test/e2e/setup.ts"],
     setupFiles: ["test/support/setup/service.ts"],
-    // A deployment is shared: one file at a time, as its cold functions allow.
+    // All files share a deployment, whose cold functions allow one file at a time.
     fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What .ci/generators/run and .ci/clients/run share: packages, which are installed once for each version, and a service of their own.
-# They are at the root, and their own folder is $here.
+# For .ci/generators/run and .ci/clients/run: installs packages once for each version, and starts a service. The current folder is
+# the root, and $here the script's own folder.
 root=$PWD
 tools="$root/.patchbay/$(basename "$here")"
 export PATH="$root/node_modules/.bin:$PATH"
@@ -14,7 +14,7 @@ stop_service() {
 trap 'stop_service; rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
 
-# Exits with 3: something is not available here.
+# Exits with 3, because something is not available here.
 unavailable() {
   echo "Skipped: $1"
   exit 3
@@ -24,7 +24,7 @@ needs() {
   for command; do command -v "$command" >/dev/null || unavailable "there is no $command."; done
 }
 
-# Runs a command whose output is of interest only if it fails.
+# Runs a command, and prints its output only if it fails.
 quietly() {
   "$@" >log 2>&1 || { cat log; return 1; }
 }

@@ -4,7 +4,7 @@ import { emitCounts, log, loggingFailures } from "../shared/log.ts";
 
 type Context = { readonly functionName: string; readonly getRemainingTimeInMillis: () => number };
 
-/** Runs daily. A sweep that does not finish before the timeout continues the next day. It also counts checkouts that nobody saw end. */
+/** Runs daily. A sweep that reaches the timeout continues the next day. Also counts checkouts whose end was not recorded. */
 export const handler = loggingFailures("sweep", async (_event: unknown, context: Context) => {
   const now = new Date();
   const OverdueCheckouts = await countOverdueRuns(now);

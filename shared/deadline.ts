@@ -10,13 +10,13 @@ export type Deadline = { readonly at: number };
 /** The deadline of the request in which this is called. Each request has its own object. */
 export const currentDeadline = (): Deadline | undefined => deadlines.getStore();
 
-/** How long before the function's timeout the deadline is: time for `cleanUp` and for the response. */
+/** The time between the deadline and the function's timeout, for `cleanUp` and for the response. */
 const reserveMs = 6_000;
 const cleanUpMs = 4_000;
 
 const run = <T>(ms: number, work: () => Promise<T>): Promise<T> => deadlines.run({ at: performance.now() + ms }, work);
 
-/** Handles a request in a function that has `msLeft`. After the deadline, every call and every wait is a 503. */
+/** Handles a request in a function that has `msLeft`. After the deadline, every call and every wait ends with a 503. */
 export const withDeadline = <T>(msLeft: number, work: () => Promise<T>): Promise<T> => run(msLeft - reserveMs, work);
 
 /** Runs work that must follow a failed call. Within a request, it gets a short deadline of its own. */
@@ -40,13 +40,13 @@ const beforeDeadline = async <T>(work: () => Promise<T>): Promise<T> => {
   }
 };
 
-/** The settings of every client of AWS. In milliseconds: how long an attempt may take. A connection may take two seconds. */
+/** The settings of every AWS client. `requestTimeout` limits an attempt, in milliseconds; a connection may take two seconds. */
 export const clientSettings = (requestTimeout: number) => ({
   maxAttempts: 3,
   requestHandler: { connectionTimeout: 2_000, requestTimeout, throwOnRequestTimeout: true },
 });
 
-/** What the SDK passes to its middleware. All attempts of a call share the same object. */
+/** The context that the SDK passes to middleware. All attempts of a call share the same object. */
 type CallContext = { readonly clientName?: string; readonly commandName?: string };
 type Send<Input, Output> = (input: Input) => Promise<Output>;
 

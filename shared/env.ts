@@ -1,6 +1,6 @@
 import { limits } from "./limits.ts";
 
-/** The environment variables of the functions: `npm run tables` writes them into infra/README.md. A missing or malformed one throws. */
+/** The functions' environment variables, also in infra/README.md (`npm run tables`). A malformed or missing required one throws. */
 export const variables = {
   TABLE_NAME: "the table",
   BUCKET_NAME: "the bucket",
@@ -64,7 +64,7 @@ export const env = {
   operator: () => optional("OPERATOR") ?? "local",
   carrierToken: () => optional("CARRIER_TOKEN"),
   carrierSecretArn: () => optional("CARRIER_SECRET_ARN"),
-  /** With a longer one, a call could outlive its step. */
+  /** With a longer timeout, a call could outlive its step. */
   carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000, 35_000),
   carrierMaxWaitSeconds: () => wholeNumber("CARRIER_MAX_WAIT_SECONDS", 900),
   malwareScan: () => optional("MALWARE_SCAN") !== undefined,

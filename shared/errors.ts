@@ -193,11 +193,11 @@ export const isUnavailable = (error: unknown): boolean => {
   return "$responseBodyText" in error || (error instanceof SyntaxError && "$metadata" in error);
 };
 
-/** Whether an error is a fault of this code or of its deployment: no caller and no unavailable service can cause it. */
+/** Whether an error is a fault of this code or of its deployment, which no caller and no unavailable service can cause. */
 export const isDefect = (error: unknown): boolean =>
   error instanceof ApiError ? error.status === 500 : !isUnavailable(error);
 
-/** The error for the caller: 503 for an unavailable service, also where nobody has caught it, 500 for what nobody has foreseen. */
+/** Returns the error for the caller: 503 for an unavailable service, even if nothing has converted the error, and 500 for any other. */
 export const asApiError = (error: unknown): ApiError => {
   if (error instanceof ApiError) return error;
   return isUnavailable(error) ? serviceUnavailable(error) : internalError(error);

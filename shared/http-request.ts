@@ -19,15 +19,16 @@ type HttpRequest = {
 
 /**
  * Sends a request, and returns the response even if it comes before the whole body was sent. Follows no redirect. Rejects with the
- * error of the body or of the connection. Not `fetch`: it fails on an unsolicited `100 Continue`, and refuses ports such as 5060.
+ * error of the body or of the connection. Does not use `fetch`, which fails on an unsolicited `100 Continue` and refuses ports such
+ * as 5060.
  */
 export const sendRequest = (url: URL, { method, headers, body, signal, maxCharacters }: HttpRequest) =>
   new Promise<HttpResponse>((resolve, reject) => {
-    // Loaded by the first request: an import would take a third of the cold start of a step that sends none.
+    // Loaded by the first request, because an import would take a third of the cold start of a step that sends none.
     const { request } = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http");
     const outgoing = request(url, { method, headers, signal });
     outgoing.on("error", reject);
-    // A 101 that nobody has asked for. Without this, Node would end the connection, and neither the response nor an error would come.
+    // An unsolicited 101. Without this listener, Node would close the connection without a response or an error.
     outgoing.on("upgrade", ({ statusCode: status = 0 }, socket) => {
       socket.destroy();
       resolve({ status, headers: {}, text: "" });

@@ -1,4 +1,4 @@
-/** Every limit of the interface, which code, OpenAPI and docs/limits.md read here. Lengths are in Unicode code points, sizes in bytes. */
+/** Every limit of the interface, for code, OpenAPI and docs/limits.md. Lengths are in Unicode code points, sizes in bytes. */
 export const limits = {
   nameLength: 255,
   notesLength: 4_000,
@@ -8,11 +8,11 @@ export const limits = {
   identityLength: 255,
   secretLength: 1_024,
   pageSize: { default: 50, max: 100 },
-  /** The requests in the `forwarding` of an order's attachment: an order can have thousands. */
+  /** The most requests in the `forwarding` of an order's attachment. An order can have thousands. */
   forwardingRequests: 100,
   /** Longer than any cursor and any useful `include`. */
   queryLength: 255,
-  /** The largest file in a form: base64-encoded, it fits into a 6 MB event beside the other parts. MAX_FILE_BYTES overrides it. */
+  /** The largest file in a form: base64-encoded, it fits into a 6 MB event with the other parts. MAX_FILE_BYTES overrides it. */
   fileBytes: 4_600_000,
   /** The largest file of a direct upload: see functions/README.md. MAX_UPLOAD_BYTES can lower it. */
   uploadBytes: 104_857_600,
@@ -20,14 +20,14 @@ export const limits = {
   uploadSeconds: 60 * 60,
   /** More than any JSON body of the interface needs, even if every character is escaped. */
   jsonBytes: 1_048_576,
-  /** Enough for every part that the interface knows, and for some unknown ones. `headerBytes` is for all parts together. */
+  /** Enough for every part that the interface defines, and for some unknown ones. `headerBytes` is for all parts together. */
   form: { parts: 100, fieldBytes: 65_536, headerBytes: 32_768 },
   /** An Idempotency-Key. `characters` is a regular expression for visible ASCII. */
   idempotencyKey: { length: 255, characters: "[\\x21-\\x7e]" },
   idempotencySeconds: 24 * 60 * 60,
   /** Levels of an account tree, the root included. */
   accountLevels: 8,
-  /** In the file of `admin apply`: the permissions of a user, each a text, and a date and time. */
+  /** In the file of `admin apply`: the number of a user's permissions, and the lengths of a permission and of a date and time. */
   permissions: 1_000,
   permissionLength: 255,
   dateTimeLength: 64,
@@ -35,5 +35,8 @@ export const limits = {
   onBehalfOfLength: 255,
 } as const;
 
-/** Lambda's, for a response as JSON, which escapes the body again: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
+/**
+ * Lambda's limit on a response, whose JSON escapes the body again:
+ * https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+ */
 export const lambdaResponseBytes = 6_291_556;

@@ -63,8 +63,8 @@ export const log = {
   info: (message: string, fields: Fields, metrics?: Metrics): void => write("INFO", message, fields, metrics),
   error: report,
   /**
-   * Logs a failure. If no caller and no unavailable service has caused it, it counts as one of the metric `Defects`, by which
-   * infra/aws undoes a release. The stack's name separates the deployments of an account.
+   * Logs a failure. If `isOwn` (caused by no caller and no unavailable service), it counts in the metric `Defects`, by which
+   * infra/aws rolls a deployment back. The stack's name separates the stacks of an account.
    */
   failure: (message: string, fields: Fields, isOwn: boolean, metrics?: Metrics): void =>
     isOwn
@@ -72,7 +72,7 @@ export const log = {
       : report(message, fields, metrics),
 };
 
-/** Logs what a function that nobody waits for throws, and throws it again: whoever has invoked it tries again. */
+/** Logs and rethrows the errors of a function that is invoked asynchronously, so that its invoker retries. */
 export const loggingFailures =
   <A extends readonly unknown[], R>(name: string, handle: (...args: A) => Promise<R>) =>
   async (...args: A): Promise<R> => {

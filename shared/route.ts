@@ -12,7 +12,7 @@ export type Route = {
   readonly path: string;
   /** The resource in the path that the API key must have access to. */
   readonly parent: "request" | "order" | "account" | null;
-  /** What the path names below its parent: nothing yet, a resource, or a direct upload. */
+  /** The target of the path below its parent: a collection, one resource, or a direct upload. */
   readonly on: "collection" | "item" | "upload";
   readonly resource: ResourceType;
   /** The type of the document that it accepts or returns. Differs from the resource's only for direct uploads. */
@@ -21,7 +21,7 @@ export type Route = {
   readonly permission: string;
   readonly reads: Reads;
   readonly status: 200 | 201;
-  /** The actions on the table and the bucket that its function is allowed, besides reading items. */
+  /** The actions on the table and the bucket that its function is allowed, in addition to reading items. */
   readonly grants: { readonly table: readonly TableAction[]; readonly files: readonly FileAction[] };
 };
 
@@ -35,7 +35,7 @@ export type FileAction = "PutObject" | "GetObject" | "GetObjectTagging" | "Delet
 type Schema = z.core.$ZodType;
 export type QueryReads<S extends Schema = Schema> = { readonly from: "query"; readonly schema: S };
 export type PartKind = "text" | "file";
-/** `parts`: what each part of the form is, by its name; other parts are ignored. */
+/** `parts` maps the name of each part to its kind; other parts are ignored. */
 export type FormReads<S extends Schema = Schema> = {
   readonly from: "form";
   readonly schema: S;
@@ -43,7 +43,7 @@ export type FormReads<S extends Schema = Schema> = {
 };
 /** Properties of `data` that may be sent with their current values but not changed, each with the comparison to use. */
 export type Immutable = Readonly<Record<string, (sent: unknown, current: unknown) => boolean>>;
-/** `rules`: finds problems that concern several properties, in the stored ones with those applied that were sent. */
+/** `rules` reports problems that concern several properties, after applying the sent properties to the stored ones. */
 type JsonReads<S extends Schema = Schema> = {
   readonly from: "json";
   readonly schema: S;
@@ -60,13 +60,12 @@ export type Reads<S extends Schema = Schema> =
   | FormReads<S>
   | JsonReads<S>;
 
-/** What a row must state. Everything else follows from its operation and its parent. */
+/** The properties that a row must state. Everything else follows from its operation and its parent. */
 export type Row<O extends Operation, R extends Reads> = Pick<Route, "grants"> & {
   readonly operation: O;
   readonly reads: R;
 };
 
-/** What follows from an operation. */
 export const byOperation = {
   index: { method: "GET", status: 200, file: "list", on: "collection" },
   show: { method: "GET", status: 200, file: "show", on: "item" },
@@ -80,7 +79,7 @@ export type Docs = {
   readonly summary: string;
   /** In Markdown. */
   readonly description: string;
-  /** An example of the request: a JSON body, or the parts of a form by name but its file. */
+  /** An example of the request: a JSON body, or the parts of a form by name, except its file. */
   readonly body?: Readonly<Record<string, unknown>>;
   /** The descriptions of its query parameters, by name. A list of names has a text for each name. */
   readonly query?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
@@ -101,7 +100,7 @@ export type NamedSchema = {
   readonly description?: string;
 };
 
-/** All that a domain contributes to the route table and to the OpenAPI document. */
+/** Everything that a domain contributes to the route table and to the OpenAPI document. */
 export type Contract = {
   readonly routes: readonly DocumentedRoute[];
   /** The schemas of its documents and of those that they include, by type. */

@@ -66,7 +66,7 @@ public class Clients {
     HttpClient.newHttpClient().send(request.build(), BodyHandlers.discarding());
   }
 
-  /** The version is that in the name of the library's file. */
+  /** Takes the version from the name of the library's file. */
   static void each(String client, Class<?> library, Client with) throws Exception {
     var version = library.getProtectionDomain().getCodeSource().getLocation().getPath().replaceAll(".*-|\\.jar", "");
     var values = Files.readString(Path.of(System.getenv("CASES"))).split("\0", -1);

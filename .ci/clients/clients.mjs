@@ -14,7 +14,7 @@ const require = createRequire(import.meta.url);
 const { CASES, TO } = process.env;
 const content = Buffer.from("%PDF-1.7");
 
-/** A form of the web's standard. */
+/** A form as web standards define it. */
 const webForm = (fields, name, { FormData, File } = globalThis) => {
   const form = new FormData();
   for (const [field, value] of fields) form.append(field, value);

@@ -8,13 +8,13 @@ import { listen } from "../../infra/local/listen.ts";
 
 /**
  * Runs drivers, given as shell commands, against a proxy that records what each client writes. Makes a table of that and of what
- * the service stores, and compares it with README.md, or writes it there with --write. A driver gets the cases in the file $CASES:
- * for each, a file's name and a text, which end with a NUL. It posts case 0 of axios 1.0 to $TO/axios/1.0/0.
+ * the service stores. Compares the table with README.md, or writes it there with --write. A driver reads the cases from the file
+ * $CASES: for each, a file's name and a text, each followed by a NUL. It posts case 0 of axios 1.0 to $TO/axios/1.0/0.
  */
 const { values, positionals: drivers } = parseArgs({ options: { write: { type: "boolean" } }, allowPositionals: true });
 const { URL: service, KEY, REQUEST, CASES = "" } = process.env;
 const readme = new URL("README.md", import.meta.url);
-/** They have whatever version the machine has. */
+/** The version of these clients depends on the machine. */
 const unpinned = /^(curl|Go) .*/;
 
 const text = 'Größe 委任状 📄 "50 %" a\\b\nzweite Zeile';
@@ -39,7 +39,7 @@ const failures: string[] = [];
 /** Folders and line breaks are not stored. */
 const base = (name: string) => name.replaceAll(/.*\\|\n/g, "");
 
-/** `=` if the name is written as it is, else what is written; then what is stored, if that is not the name. */
+/** Returns `=` if the name is written as it is, else what is written; then `422` if nothing is stored, or `≠` if another name is. */
 const nameCell = (name: string, { headers }: Part, stored: string | undefined) => {
   const [, written = ""] = /filename=(.*?)(?:\r\n[\w-]+:|$)/is.exec(headers) ?? [];
   const [, plain = ""] = /^"(.*)"$/s.exec(written) ?? [];

@@ -41,7 +41,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// The response, which has a type for each status.
+// Returns the response, which has a type for each status, as the expected type.
 func as[T any](response any, err error) T {
 	must(response, err)
 	typed, ok := response.(T)

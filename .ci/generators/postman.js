@@ -35,7 +35,7 @@ const ids = {
   accounts: { account_id: ACCOUNT },
 };
 
-// By default, the import sends every optional parameter: `first` with `last`, which cannot be combined.
+// By default, the import sends every optional parameter, even `first` with `last`, which cannot be combined.
 const options = { parametersResolution: "Example", enableOptionalParameters: false };
 const input = { type: "string", data: readFileSync(DOCUMENT, "utf8") };
 const converted = await new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-"""What Schemathesis needs to know about Patchbay besides openapi.json."""
+"""The rules of Patchbay that openapi.json cannot express, for Schemathesis."""
 
 import re
 from uuid import uuid4
@@ -37,10 +37,10 @@ def is_valid(case):
 
 @schemathesis.hook
 def filter_case(context, case):
-    """Leaves out invalid forms, which Schemathesis judges by what it meant to send: on the wire, where all is text, some are
-    valid. A boolean becomes the text `true`; a name that breaks its pattern gets a character that fits it. Hostile forms are
-    tried by test/faults/fuzz.test.ts. Leaves out a name that ends in a backslash, too: urllib3 does not escape it, so its closing
-    quote becomes a part of the name, and no form is left.
+    """Leaves out invalid forms, because some become valid when they are sent as text, but Schemathesis still expects a refusal. A
+    boolean becomes the text `true`; a name that breaks its pattern gets a character that fits it. test/faults/fuzz.test.ts tries
+    hostile forms. Also leaves out names that end with a backslash, which urllib3 does not escape: the backslash escapes the
+    closing quote, and the form cannot be read.
     """
     if case.media_type != "multipart/form-data":
         return True
@@ -49,10 +49,10 @@ def filter_case(context, case):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Gives each valid request a key of its own: the response to a repeated key describes what may have been deleted since.
+    """Gives each valid request its own key, because a repeated key returns a resource that may have been deleted since.
 
-    An invalid request stays as it is. Schemathesis judges a changed one again, by its declared parameters: it would take one
-    that lacks `Authorization` for a valid one, and send the header after all.
+    Keeps invalid requests as they are. Schemathesis judges a changed request again, by its declared parameters, so it would take
+    one without `Authorization` for valid, and send the header.
     """
     if is_valid(case) and re.fullmatch(r"[\x21-\x7e]{1,255}", (case.headers or {}).get("Idempotency-Key", "")):
         case.headers["Idempotency-Key"] = str(uuid4())

@@ -20,7 +20,7 @@ const formOf = async (metadata, { url, sha256, content_type: type, filename }) =
 
 export const handler = async ({ method, path, headers, body: metadata, file }) => {
   const body = file && (await formOf(metadata, file));
-  // The letter and the token go to no other address: a redirect is returned as it is.
+  // A redirect is returned as it is, so that the letter and the token go to no other address.
   const response = await fetch(process.env.CARRIER_URL + path, { method, headers, body, redirect: "manual" });
   const retryAfter = response.headers.get("Retry-After");
   return {

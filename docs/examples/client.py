@@ -25,7 +25,7 @@ patchbay = httpx.Client(
 
 
 def succeeded(response):
-    """The document of a response. Its errors are raised."""
+    """Returns the document of a response, or raises its errors."""
     document = response.json()
     if response.is_error:
         errors = [f"{error.get('source', {}).get('pointer', 'request')}: {error['detail']}" for error in document["errors"]]
@@ -34,7 +34,7 @@ def succeeded(response):
 
 
 def create(path, **body):
-    """With an Idempotency-Key, a request can be sent again when its response was lost: nothing is created twice."""
+    """Sends an Idempotency-Key, so that a request can be sent again if its response was lost: nothing is created twice."""
     return succeeded(patchbay.post(request + path, headers={"Idempotency-Key": str(uuid4())}, **body))["data"]
 
 
@@ -52,7 +52,7 @@ def send_to_storage(upload, path):
                 response = httpx.request(
                     upload["method"], upload["url"], headers=upload["headers"], content=file, timeout=600
                 )
-            # 412: the file is there. An earlier attempt arrived, and its response was lost.
+            # 412: the file is already stored. An earlier attempt arrived, but its response was lost.
             if response.is_success or response.status_code == 412:
                 return
             reason = f"Storage returned {response.status_code}"
@@ -87,7 +87,7 @@ def wait_for_carrier(attachment):
 
 
 def follow(events, attachments):
-    """Prints the events of these attachments until each has been forwarded. An event can come twice, in any order."""
+    """Prints the events of these attachments until each has been forwarded. An event can arrive twice, in any order."""
     pending, after = set(attachments), ""
     while pending:
         for event in httpx.get(events, params={"after": after}).raise_for_status().json()["events"]:

@@ -10,7 +10,7 @@ if [ $# != 2 ] || [ -z "${URL:-}" ] || [ -z "${KEY:-}" ] || [ -z "${REQUEST:-}" 
 fi
 request="$URL/api/v1/requests/$REQUEST"
 
-# Prints an expression of `it`, the JSON on standard input. Without any, the program before it has failed. jq does it as well.
+# Evaluates an expression of `it`, the JSON on standard input, and prints the result. Fails without input. jq can replace it.
 json() { node -pe "const text = String(fs.readFileSync(0)); text || process.exit(1); const it = JSON.parse(text); $1"; }
 
 # Prints the document of a response. Its errors end the program.
@@ -21,7 +21,7 @@ patchbay() {
   echo "$response"
 }
 
-# With an Idempotency-Key, a request can be sent again when its response was lost, as --retry does: nothing is created twice.
+# Sends an Idempotency-Key, so that --retry can repeat a request whose response was lost: nothing is created twice.
 create() { patchbay --retry 3 -H "Idempotency-Key: $(openssl rand -hex 16)" "$@"; }
 create_json() { create -H 'Content-Type: application/json' -d "$1" "$2"; }
 
@@ -41,7 +41,7 @@ upload_directly() {
   status=$(json 'Object.entries(it.data.headers).filter(([name]) => !/^content-length$/i.test(name))
     .map(([name, value]) => `header = "${name}: ${value}"`).join("\n")' <<<"$upload" |
     curl -sS --retry 3 -K - -T "$1" -o /dev/null -w '%{http_code}' "$(json it.data.url <<<"$upload")")
-  # 412: the file is there. An earlier attempt arrived, and its response was lost.
+  # 412: the file is already stored. An earlier attempt arrived, but its response was lost.
   [[ $status == 200 || $status == 412 ]] || { echo "Storage returned $status" >&2 && exit 1; }
   create_json '{"type":"request_attachment","data":{"name":"Scan"}}' \
     "$request/uploads/$(json it.data.id <<<"$upload")/complete" | json it.data.id
@@ -59,7 +59,7 @@ wait_for_carrier() {
   echo "The carrier does not have the files after ten minutes." >&2 && exit 1
 }
 
-# Prints the events of these attachments until each has been forwarded. An event can come twice, in any order.
+# Prints the events of these attachments until each has been forwarded. An event can arrive twice, in any order.
 follow() {
   local after='' events lines seen=''
   until [[ $seen == *"request_attachment.forwarded $1"* && $seen == *"request_attachment.forwarded $2"* ]]; do

@@ -1,6 +1,7 @@
 /**
  * Uploads a letter of authorization and a large file to a request, waits until the carrier has both, and prints their events.
- * `npm run openapi:types` writes the types. `URL`, `KEY` and `REQUEST` say where to, and `EVENTS` where the events are:
+ * `npm run openapi:types` writes the types. `URL`, `KEY` and `REQUEST` are the service, an API key and the request's id; `EVENTS` is
+ * the URL of the events:
  *
  *     npx node docs/examples/client.ts loa.pdf scan.bin
  */
@@ -22,14 +23,14 @@ if (!baseUrl || !KEY || !request_id || !scan) {
 }
 const patchbay = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${KEY}` } });
 
-/** The document of a response. Its errors are thrown. */
+/** Returns the document of a response, or throws its errors. */
 const succeeded = <T>({ data, error }: { data?: T; error?: Schemas["ErrorDocument"] }): T => {
   if (data !== undefined) return data;
   const errors = error?.errors ?? [];
   throw new Error(errors.map(({ source, detail }) => `${source?.pointer ?? "request"}: ${detail}`).join("; "));
 };
 
-/** With an Idempotency-Key, a request can be sent again when its response was lost: nothing is created twice. */
+/** Uses a new Idempotency-Key, so that a request can be sent again if its response was lost: nothing is created twice. */
 const paramsOnce = () => ({ path: { request_id }, header: { "Idempotency-Key": randomUUID() } });
 
 const asForm = (parts: object): FormData => {
@@ -53,7 +54,7 @@ const uploadByForm = async (path: string): Promise<string> => {
 const sendToStorage = async ({ method, url, headers }: Schemas["UploadData"], body: Blob): Promise<void> => {
   for (let attempt = 1; ; attempt++) {
     const response = await fetch(url, { method, headers, body }).catch((error: Error) => error);
-    // 412: the file is there. An earlier attempt arrived, and its response was lost.
+    // 412: the file is already stored. An earlier attempt arrived, but its response was lost.
     if (response instanceof Response && (response.ok || response.status === 412)) return;
     const reason = response instanceof Response ? `Storage returned ${response.status}` : response.message;
     if (attempt === 3) throw new Error(reason);
@@ -94,7 +95,7 @@ const waitForCarrier = async (attachment_id: string): Promise<void> => {
   throw new Error("The carrier does not have the files after ten minutes.");
 };
 
-/** What EventBridge delivers. An event can come twice, in any order. */
+/** An event, as EventBridge delivers it. An event can arrive twice, in any order. */
 type Delivery = { time: string; "detail-type": string; detail: { id: string; resource: { id: string } } };
 
 /** Prints the events of these attachments until each has been forwarded. */

@@ -17,7 +17,7 @@ import boto3
 
 
 def ulid():
-    """An id of our own: what is applied again under it is not created twice. 26 digits of 5 bits: the time, then 80 random bits."""
+    """Returns a new id, with which a repeated call creates nothing twice. It has 26 digits of 5 bits: the time, then 80 random bits."""
     number = int(time() * 1000) << 80 | randbits(80)
     return "".join("0123456789ABCDEFGHJKMNPQRSTVWXYZ"[number >> bit & 31] for bit in range(125, -1, -5))
 

@@ -1,6 +1,6 @@
 /**
- * Sends a large file from a web page to storage, past your server. The API key stays on your server, which makes the first and the third call of a direct
- * upload: `prepare` and `complete`. The page needs `https:` or `localhost`, as `crypto.subtle` does.
+ * Sends a large file from a web page directly to storage. The API key stays on your server, which makes the first and the third
+ * call of a direct upload: `prepare` and `complete`. The page needs `https:` or `localhost`, as `crypto.subtle` does.
  */
 export const upload = async (file, { prepare, complete }) => {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()));
@@ -9,7 +9,7 @@ export const upload = async (file, { prepare, complete }) => {
   const { id, method, url, headers } = await prepare({ filename: file.name, content_type, bytes: file.size, sha256 });
   // The browser sends Content-Length by itself.
   const response = await fetch(url, { method, headers, body: file });
-  // 412: the file is there. An earlier attempt arrived, and its response was lost.
+  // 412: the file is already stored. An earlier attempt arrived, but its response was lost.
   if (!response.ok && response.status !== 412) throw new Error(`Storage returned ${response.status}`);
   return complete(id);
 };

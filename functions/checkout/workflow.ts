@@ -46,7 +46,7 @@ const task = (step: Step, next: string, whenItFails: string) =>
 
 const wait = (next: string) => ({ Type: "Wait", SecondsPath: "$.wait_seconds", Next: next }) as const;
 
-/** Where each step says to go: `next` in checkout-schema.ts. */
+/** The states that follow each `next` of checkout-schema.ts. */
 const targets = {
   FORWARD: "Forward",
   WAIT_TO_FORWARD: "WaitToForward",
@@ -74,7 +74,7 @@ export const workflow = {
     // Another run is checking the order out. This is not the failure of a checkout.
     AlreadyRunning: { Type: "Fail", Error: "AlreadyRunning", CausePath: "$.reason" },
     Fail: task(failStep, "Failed", "FailedTwice"),
-    // The cause has no words of the carrier or of customers: whoever may start checkouts reads it.
+    // The cause has no texts of the carrier or of customers, because everyone who may start checkouts can read it.
     Failed: { Type: "Fail", Error: "CheckoutFailed", CausePath: "$.cause" },
     // The lock remains. On AWS, functions/checkout/release-lock.ts releases it when the execution has ended.
     FailedTwice: { Type: "Fail", Error: "CheckoutFailed", Cause: "The failure path failed too: its log says why." },

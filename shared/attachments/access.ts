@@ -22,14 +22,14 @@ type DeleteRoute = AttachmentRoute & { readonly operation: "delete" };
 
 type FoundParent = { readonly parentId: PathId; readonly parent: Parent | undefined };
 
-/** The parent that the path names. `ref` is undefined if that is not an id. */
+/** Returns the parent in the path. `ref` is undefined if its id is not a ULID. */
 export const parentInPath = ({ pathId }: Given, type: ParentType) => {
   const parentId = pathId(`${type}_id`);
   const ref: ParentRef | undefined = parentId.id === undefined ? undefined : { type, id: parentId.id };
   return { parentId, ref };
 };
 
-/** What every endpoint of attachments gets: the parent, and the account that owns it. */
+/** The result of every access check for attachments: the parent, and the id of the account that owns it. */
 type OfParent = { readonly parent: Parent; readonly owner: string };
 
 const admitParent = (
@@ -60,7 +60,7 @@ export const attachmentParent: AccessCheck<CollectionRoute, FoundParent, OfParen
 
 type FoundItems = FoundParent & { readonly items: readonly (Item | undefined)[]; readonly requestedId: string };
 
-/** Reads the parent and, in the same round trips, the items that the path parameter `name` stands for. None if that is not an id. */
+/** Reads the parent and, in the same round trips, the items of the path parameter `name`. Reads no items if an id is not a ULID. */
 const loadBelow = async (
   given: Given,
   type: ParentType,
@@ -88,7 +88,7 @@ export const oneAttachment: AccessCheck<ItemRoute, FoundItems, OfParent & { read
   },
 };
 
-/** For completing a direct upload of the parent. 404 also if the upload has expired without being used. */
+/** The access check for completing a direct upload. Also throws 404 if the upload has expired unused. */
 export const uploadOfParent: AccessCheck<UploadRoute, FoundItems, OfParent & { readonly upload: Upload }> = {
   load: (given, { parent }) => loadBelow(given, parent, "upload_id", (ref, id) => [keys.upload(ref, id)]),
   admit: (found, attempt) => {
@@ -102,10 +102,10 @@ export const uploadOfParent: AccessCheck<UploadRoute, FoundItems, OfParent & { r
   },
 };
 
-/** An attachment. If `unfinished`, its metadata are deleted, but its file could not be removed yet. */
+/** If `unfinished`, the metadata are deleted, but the file could not be removed yet. */
 type Deletable = Attachment & { readonly unfinished: boolean };
 
-/** For deleting one attachment, or finishing the delete of one whose file could not be removed. */
+/** The access check for deleting an attachment, or for completing a delete that could not remove the file. */
 export const deletableAttachment: AccessCheck<DeleteRoute, FoundItems, OfParent & { readonly current: Deletable }> = {
   load: (given, { parent }) =>
     loadBelow(given, parent, "attachment_id", (ref, id) => [keys.attachment(ref, id), keys.unfinishedDelete(ref, id)]),

@@ -13,8 +13,8 @@ import {
 } from "./attachment-schema.ts";
 
 /**
- * The associations that `include` adds. `forwarding` is read from the receipts that the checkout writes, whose folder this one cannot
- * import: only the properties in CarrierReceipt, because the rest is for operators only.
+ * The associations that `include` adds. `forwarding` comes from the receipts that the checkout writes. This folder cannot import
+ * the checkout, and reads only the properties in CarrierReceipt; the others are for operators.
  */
 
 type ByRequest = ForwardingData["requests"][number];
@@ -30,14 +30,14 @@ const withoutReceipt = ({ forwardable, state }: Parent) => {
 
 const rank = (state: ForwardingState) => ForwardingState.options.indexOf(state);
 
-/** Lists as many requests as the limit, those that are least advanced first, and counts all. */
+/** Lists the least advanced requests first, up to the limit, and counts all of them. */
 const summary = (requests: readonly ByRequest[]): ForwardingData => {
   const sorted = requests.toSorted((one, other) => rank(one.state) - rank(other.state));
   const listed = sorted.slice(0, limits.forwardingRequests);
   return { state: sorted[0]?.state ?? "none", requests: listed, requests_total: requests.length };
 };
 
-/** By attachment: under the request itself, or under each forwarded request of the order, which takes a second round trip. */
+/** Maps attachments to their state under the request itself, or under each forwardable request of an order (a second round trip). */
 const readForwardings = async (
   parent: Parent,
   attachments: readonly Attachment[],
@@ -47,7 +47,7 @@ const readForwardings = async (
   const requests = parent.type === "order" ? await forwardableRequests(parent.id) : [parent.id];
   const under = async (id: string, attachment: Attachment): Promise<ByRequest> => {
     const receipt = await readItem(CarrierReceipt, keys.receipt(id, attachment.id));
-    // What was changed after the checkout was not forwarded either.
+    // An attachment that was changed after the checkout was not forwarded either.
     const isCurrent = receipt && (parent.state === "CART" || isUpToDate(receipt, attachment));
     const { state, at, reason } = isCurrent ? receipt : initial;
     return { id, state, at, reason };
@@ -57,7 +57,7 @@ const readForwardings = async (
   return new Map(await Promise.all(attachments.map(ofAttachment)));
 };
 
-/** `file` is part of the attachment; only `forwarding` is read. */
+/** `file` is part of the attachment's item. Only `forwarding` takes further reads. */
 export const includedAssociations = async (
   parent: Parent,
   attachments: readonly Attachment[],

@@ -20,7 +20,7 @@ import type { ParentRef } from "../table/keys.ts";
 
 const FileHint = z.enum(["DEFAULT", "LOA"]);
 
-/** Control characters, for a regular expression; also those that change the direction of text: "a\u202efdp.exe" looks like a PDF. */
+/** Control characters for a regular expression, including those that change the direction of text: "a\u202efdp.exe" looks like a PDF. */
 export const controlCharacters = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
 
 export const Name = nonBlankText(limits.nameLength).check(
@@ -42,9 +42,9 @@ const Notes = z
   .check(z.overwrite((notes) => notes || null));
 
 /**
- * The properties of an attachment that callers set. To add one, change only this file: add it here, with a default for
- * items that are older; add a description and an example below; add it to `changeable` or `immutableAttachmentProperties`,
- * and to `SentMetadata` if the carrier gets it.
+ * The properties of an attachment that callers set. To add one, change only this file: add it here, with a default for older items;
+ * add a description and an example below; add it to `changeable` or `immutableAttachmentProperties`, and to `SentMetadata` if the
+ * carrier receives it.
  */
 const metadata = {
   name: Name,
@@ -87,7 +87,7 @@ export const MediaType = z
     z.toLowerCase(),
   );
 
-/** An attachment as callers get it: `data` of its document. */
+/** An attachment as callers receive it: the `data` of its document. */
 export const AttachmentData = z.object({
   id: Ulid,
   ...withoutDefaults(metadata),
@@ -112,7 +112,7 @@ export const immutableAttachmentProperties = {
   updated_at: isSame,
 } satisfies Record<Exclude<keyof AttachmentData, keyof typeof changeable>, typeof isSame>;
 
-/** As it is stored. `version` counts its writes. A property that is added needs a default, because older items lack it. */
+/** An attachment as it is stored. `version` counts its writes. A new property needs a default, because older items lack it. */
 export const Attachment = z.object({
   ...withoutRules({ ...AttachmentData.shape, ...metadata }),
   version: z.number(),
@@ -142,13 +142,13 @@ export type SentMetadata = z.infer<typeof SentMetadata>;
 
 export const sentMetadataOf = (attachment: Attachment): SentMetadata => pick(SentMetadata, attachment);
 
-/** Whether a receipt is that of an attachment as it is now. */
+/** Whether a receipt has the attachment's current metadata. */
 export const isUpToDate = ({ sent }: Pick<CarrierReceipt, "sent">, attachment: Attachment): boolean =>
   isDeepStrictEqual(sent, sentMetadataOf(attachment));
 
 const letterTypes = ["application/pdf", "image/tiff", "image/png", "image/jpeg"];
 
-/** For operators: why a carrier may refuse a letter of authorization days later, or null if no reason is known. */
+/** Returns why a carrier may refuse a letter of authorization days later, or null if no reason is known. For operators. */
 export const warningOf = ({ file_hint, detected_type, encrypted }: Attachment): string | null => {
   if (file_hint !== "LOA") return null;
   if (encrypted === true) return "The letter of authorization is encrypted.";
@@ -168,7 +168,7 @@ export const FileData = z.object({
 export const ForwardingState = z.enum(["none", "pending", "refused", "withdrawn", "forwarded"]);
 export type ForwardingState = z.infer<typeof ForwardingState>;
 
-/** The association `forwarding` of an attachment: what the carrier has of it, overall and by request. */
+/** The association `forwarding` of an attachment: its state at the carrier, overall and by request. */
 export const ForwardingData = z.object({
   state: ForwardingState,
   requests: z
@@ -178,11 +178,11 @@ export const ForwardingData = z.object({
 });
 export type ForwardingData = z.infer<typeof ForwardingData>;
 
-/** What the carrier has of an attachment under one request: the properties of a checkout's receipt that callers may know. */
+/** The state of an attachment at the carrier under one request: those properties of a checkout's receipt that callers may see. */
 export const CarrierReceipt = z.object({
   state: z.enum(["pending", "forwarded", "withdrawn", "refused"]),
   at: z.string(),
-  /** What the carrier or the malware scan tells the customer about the refusal. */
+  /** The text about a refusal that the carrier or the malware scan has for the customer. */
   reason: z._default(z.nullable(z.string()), null),
   sent: SentMetadata,
 });
@@ -208,11 +208,11 @@ export const UploadedFile = z
 export type UploadedFile = z.infer<typeof UploadedFile>;
 
 export const uploadedFile = (content: Buffer, filename: string | undefined, mediaType: string): UploadedFile => ({
-  // A plain Uint8Array over the same bytes. JSON.stringify would first turn a Buffer into an array of numbers.
+  // A plain Uint8Array over the same bytes, because JSON.stringify converts a Buffer to an array of numbers before it calls a replacer.
   content: new Uint8Array(content.buffer, content.byteOffset, content.length),
   sha256: createHash("sha256").update(content).digest("hex"),
   filename: cleanFilename(filename),
-  // The generic type, if a header cannot contain this one.
+  // Falls back to the generic type if a header cannot contain this one.
   contentType: z.safeParse(MediaType, mediaType).data ?? "application/octet-stream",
 });
 
@@ -223,14 +223,14 @@ const cleanFilename = (name: string | undefined): string => {
   return /^\.{0,2}$/.test(clean) ? "attachment" : clean;
 };
 
-/** The properties of a new attachment besides its file. `filename` defaults to the name of the uploaded file. */
+/** The properties of a new attachment except its file. `filename` defaults to the name of the uploaded file. */
 export const NewMetadata = z.object({ ...metadata, filename: z.optional(padded(Filename)) });
 export type NewMetadata = z.infer<typeof NewMetadata>;
 
 /** A new attachment as a form sends it. */
 export const NewAttachment = z.object({ file: UploadedFile, ...NewMetadata.shape });
 
-/** The limit of the stage, which is read with each request. The other two rules are for openapi.json. */
+/** Enforces the stage's limit, which is read for each request. The other two rules of UploadBytes are for openapi.json. */
 const withinUploadLimit = z.refine<number>((bytes) => bytes >= 1 && bytes <= env.maxUploadBytes(), {
   error: ({ input }) => (Number(input) < 1 ? "must be at least 1" : `must be at most ${env.maxUploadBytes()}`),
   abort: true,
@@ -254,7 +254,7 @@ export const UploadFile = z.object({
 });
 export type UploadFile = z.infer<typeof UploadFile>;
 
-/** A direct upload as it is stored, without rules for input: limits may have changed since. */
+/** A direct upload as it is stored, without input rules, because limits may have changed since. */
 export const Upload = z.object({
   ...withoutRules(UploadFile.shape),
   id: z.string(),
@@ -263,6 +263,6 @@ export const Upload = z.object({
 });
 export type Upload = z.infer<typeof Upload>;
 
-/** Until when the file can be sent, and the upload completed. */
+/** Returns the time by which the file must be sent and the upload completed. */
 export const uploadExpiry = ({ inserted_at }: Pick<Upload, "inserted_at">) =>
   new Date(Date.parse(inserted_at) + limits.uploadSeconds * 1000);

@@ -47,9 +47,9 @@ const newAttachment = (file: FileProperties, metadata: NewMetadata, { id, at }: 
 type CreatedAttachment = { readonly attachment: Attachment; readonly replayed: boolean };
 
 /**
- * Creates an attachment from the file in a form. Stores the file before the metadata, so that metadata always have their
- * file. With an Idempotency-Key that was used before, returns the attachment that was created then. 422 if the reference_id
- * is in use, 503 if S3 or DynamoDB is unavailable.
+ * Creates an attachment from the file in a form. Stores the file before the metadata, so that metadata always have their file. With
+ * an Idempotency-Key that was used before, returns the attachment that was created then. Throws 422 if the reference_id is in use,
+ * and 503 if S3 or DynamoDB is unavailable.
  */
 export const createAttachment = async (
   parent: Parent,
@@ -69,7 +69,7 @@ export const createAttachment = async (
   const attachment = attachmentOf(created);
   const failed = await putMetadata(parent, attachment, origin, idempotency?.write(created));
   if (failed.size === 0) return { attachment, replayed: false };
-  // An attempt without a response may still commit, and then needs the file. Otherwise, the sweep removes the file.
+  // If an attempt had no response, the transaction may still commit and need the file. If it does not, the sweep removes the file.
   if (failed.final) await removeFile(storedAs);
   return winnerOrThrow(parent, failed, idempotency, attachmentOf);
 };
@@ -78,8 +78,9 @@ export const createAttachment = async (
 const unknownKind: FileKind = { detected_type: null, encrypted: null };
 
 /**
- * Creates an attachment from a direct upload, like `createAttachment`. 422 also if the upload is used or its file is not the
- * declared one. The upload's id becomes the attachment's, so the file already has the right object key.
+ * Creates an attachment from a direct upload, as `createAttachment` does from a form. Also throws 422 if the upload has been used,
+ * or if its file is missing or not the declared one. The upload's id becomes the attachment's, so the file already has the right
+ * object key.
  */
 export const completeUpload = async (
   parent: Parent,
@@ -127,7 +128,7 @@ const putMetadata = (parent: Parent, attachment: Attachment, origin: Origin, ide
     event: recordChange("created", parent, attachment, origin),
   });
 
-/** Returns what another request with the same Idempotency-Key created. Throws if the transaction failed for another reason. */
+/** Returns the attachment of another request with the same Idempotency-Key. Throws if the transaction failed for another reason. */
 const winnerOrThrow = (
   parent: Parent,
   failed: Awaited<ReturnType<typeof putMetadata>>,
@@ -145,7 +146,7 @@ const winnerOrThrow = (
 const putReference = (parent: Parent, id: string, uuid: string) =>
   ({ put: { ...keys.reference(parent, uuid), attachment: id, ...lookupOf(uuid) }, when: { exists: false } }) as const;
 
-/** Counts attachments, and increments the version of the order, which a checkout seals. */
+/** Changes the parent's attachment count, and increments the order's version, which a checkout seals. */
 const changeParent = ({ type, id, order }: Parent, countBy = 0) => {
   const count = { attachment_count: countBy };
   const version = { attachments_version: 1 };
@@ -162,7 +163,7 @@ const reread = (parent: Parent, id: string) => async (): Promise<Attachment> => 
   return attachment;
 };
 
-/** Changes the metadata that were sent. Without changes, writes nothing and leaves `updated_at` as it is. */
+/** Applies the changes to the metadata. If nothing differs, writes nothing and keeps `updated_at`. */
 export const updateAttachment = (
   parent: Parent,
   current: Attachment,
@@ -182,9 +183,10 @@ export const updateAttachment = (
   });
 
 /**
- * Deletes the metadata and the reference_id in one transaction, then removes the file. A crash between the two leaves a
- * file that no caller can reach, and the sweep removes it. If S3 is unavailable, returns 503 and stores the attachment as
- * an unfinished delete, so that repeating the DELETE completes it. The record expires: the file may be removed without a response.
+ * Deletes the metadata and the reference_id in one transaction, then removes the file. A crash between the two leaves a file that
+ * no caller can reach, and the sweep removes it. If S3 is unavailable, throws 503 and stores the attachment as an unfinished
+ * delete, so that repeating the DELETE completes it. This record expires, because the sweep does not find it if S3 removed the file
+ * and only the response was lost.
  */
 export const deleteAttachment = async (
   parent: Parent,

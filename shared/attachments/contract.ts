@@ -18,7 +18,7 @@ import type { ParentType } from "../table/keys.ts";
 import * as schema from "./attachment-schema.ts";
 import * as rows from "./routes.ts";
 
-/** What the OpenAPI document says about the endpoints of attachments: documents, texts and examples. No function loads this file. */
+/** The endpoints of attachments in the OpenAPI document: their documents, texts and examples. No function loads this file. */
 
 const requestData = stated("RequestData", statedId);
 const RequestDocument = z.object({ type: z.literal("request"), data: requestData.schema });
@@ -124,7 +124,7 @@ const scan = {
   sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 };
 
-/** An upload that is prepared, with a shortened URL of S3. */
+/** A prepared upload, with a shortened S3 URL. */
 const prepared = () => ({
   id: ids.upload,
   ...scan,

@@ -1,15 +1,15 @@
 import type { FileKind } from "./attachment-schema.ts";
 
-/** The first and the last bytes of a file, and its length. Of a file in memory, both are the whole file. */
+/** The first and last bytes of a file, and its length. For a file in memory, both are the whole file. */
 export type FileEnds = { readonly first: Uint8Array; readonly last: Uint8Array; readonly bytes: number };
 
 /** Enough for the signatures of all known types. */
 const signatureBytes = 1_024;
 
 /**
- * The types of files by their first bytes, one character per byte; `?` matches any byte. The first match counts. Covers documents
- * and images, and what callers send instead by mistake. A library for all types adds 21 KB to the bundle, and detects any text
- * that begins with G as a video.
+ * Media types by the first bytes of their files, one character per byte. `?` matches any byte. The first match counts. Covers
+ * documents and images, and the types that callers send instead by mistake. A library for all types adds 21 KB to the bundle, and
+ * detects any text that begins with G as a video.
  */
 const signatures: Readonly<Record<string, readonly string[]>> = {
   "application/pdf": ["%PDF-"],
@@ -39,7 +39,7 @@ const signatures: Readonly<Record<string, readonly string[]>> = {
   "application/x-bzip2": ["BZh"],
   "application/x-tar": [`${"?".repeat(257)}ustar`],
   "video/quicktime": ["????ftypqt  "],
-  // The brands that file-type or libmagic know as videos. Any other brand is unknown.
+  // The brands that file-type or libmagic detect as videos. The type of any other brand is unknown.
   "video/mp4": [
     ...Array.from("m23456789abc", (version) => `iso${version}`),
     ...["isml", "mp41", "mp42", "avc1", "dash", "mmp4", "MSNV", "M4P ", "F4V ", "F4P ", "niko"],
@@ -55,7 +55,7 @@ const signatures: Readonly<Record<string, readonly string[]>> = {
   "audio/mpeg": ["ID3"],
   "audio/flac": ["fLaC"],
   "application/ogg": ["OggS"],
-  // A signed document (.p7m) begins with a sequence in DER, whose length takes up to five bytes, and the identifier of PKCS #7.
+  // A signed document (.p7m) begins with a DER sequence, whose length takes one to five bytes, followed by the identifier of PKCS #7.
   "application/pkcs7-mime": ["?", "??", "???", "????", "?????"].map(
     (length) => `0${length}\x06\x09*\x86H\x86\xf7\r\x01\x07`,
   ),
@@ -67,16 +67,16 @@ const beginsWith = (start: string, signature: string) =>
 const typeOf = (start: string) =>
   Object.entries(signatures).find(([, known]) => known.some((signature) => beginsWith(start, signature)))?.[0];
 
-/** How far from the end of a PDF `startxref`, the offset of its cross-reference, is searched for. */
+/** How many bytes at the end of a PDF are searched for `startxref`, the offset of its cross-reference. */
 const tailBytes = 65_536;
 
-/** How far after the beginning of a cross-reference table its trailer is searched for. The table has 20 bytes per object. */
+/** How many bytes from the start of a cross-reference table are searched for its trailer. The table has 20 bytes per object. */
 const maxTableBytes = 1_048_576;
 
 /** Far more than a trailer needs. */
 const maxTrailerBytes = 65_536;
 
-/** Detects a file's media type, and whether a PDF is encrypted. Of a large file, both ends are enough. */
+/** Detects a file's media type, and whether a PDF is encrypted. For a large file, both ends are enough. */
 export const fileKindOf = (file: FileEnds): FileKind => {
   const start = textAt(file, 0, signatureBytes);
   const detected_type = typeOf(start) ?? (hasLaterHeader(file, start) ? "application/pdf" : null);
@@ -86,7 +86,7 @@ export const fileKindOf = (file: FileEnds): FileKind => {
 
 /**
  * PDF readers accept the header anywhere in the first 1,024 bytes, because some programs write other bytes before it. A text can
- * mention it: only alone on its line, or with `startxref` near the end of the file, it is that of a PDF.
+ * mention the header, so it counts only if it is alone on its line, or if `startxref` is near the end of the file.
  */
 const hasLaterHeader = (file: FileEnds, start: string): boolean =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they end a line, or are no text
@@ -95,7 +95,7 @@ const hasLaterHeader = (file: FileEnds, start: string): boolean =>
 
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
 
-/** Returns bytes as text, one character each. Leaves out bytes that are not available. */
+/** Returns bytes as text, one character per byte. Leaves out bytes that are not available. */
 const textAt = ({ first, last, bytes }: FileEnds, offset: number, length: number): string => {
   const lastAt = bytes - last.length;
   const [part, from] = offset >= lastAt ? [last, offset - lastAt] : [first, offset];
@@ -105,8 +105,9 @@ const textAt = ({ first, last, bytes }: FileEnds, offset: number, length: number
 const tailOf = (file: FileEnds) => textAt(file, file.bytes - Math.min(tailBytes, file.last.length), tailBytes);
 
 /**
- * Whether the newest trailer of a PDF, whose offset is at the end of the file, has an entry Encrypt. If no trailer is at that
- * offset, or its part of the file is not available, the name of the entry anywhere in the bytes decides.
+ * Whether the newest trailer of a PDF has an `/Encrypt` entry. The end of the file contains the trailer's offset. If there is no
+ * trailer at that offset, or that part of the file is not available, returns whether `/Encrypt` occurs anywhere in the available
+ * bytes.
  */
 const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
   const tail = tailOf(file);
@@ -121,8 +122,8 @@ const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
 };
 
 /**
- * Returns the text from the trailer on, if the text starts with a cross-reference table, which the trailer follows, or with a
- * cross-reference stream, whose dictionary is the trailer. Source: ISO 32000-1, 7.5.4 to 7.5.8.
+ * Returns the text from the trailer on. The trailer follows a cross-reference table, or is the dictionary of a cross-reference
+ * stream. Returns undefined if the text starts with neither. Source: ISO 32000-1, 7.5.4 to 7.5.8.
  */
 const trailerOf = (text: string): string | undefined => {
   const start = /^\s*(?:xref\s|\d+\s+\d+\s+obj\s*<<)/.exec(text)?.[0];
@@ -130,14 +131,14 @@ const trailerOf = (text: string): string | undefined => {
   const isStream = start.endsWith("<<");
   const at = isStream ? start.length - 2 : text.indexOf("trailer") + 7;
   const found = text.slice(at, at + maxTrailerBytes).trimStart();
-  // A wrong offset can be that of another object.
+  // A wrong offset can point to another object.
   return found.startsWith("<<") && (!isStream || hasName(found, "/XRef")) ? found : undefined;
 };
 
-/** What delimits the entries of a dictionary. Strings and comments may contain any of it. */
+/** The tokens by which `hasName` finds a dictionary's entries. Strings and comments may contain any of them. */
 const token = /\\[^\r\n]|[()%\r\n]|<<|>>|\/[^\s()<>[\]{}/%]*/g;
 
-/** Whether the dictionary that a text starts with, not one inside it, has this name: as an entry's key or as its value. */
+/** Whether the dictionary at the start of a text has this name as a key or a value. Ignores the dictionaries inside it. */
 const hasName = (text: string, name: string): boolean => {
   let [depth, inStrings, inComment] = [0, 0, false];
   for (const [found] of text.matchAll(token)) {

@@ -36,11 +36,11 @@ const base64 = (sha256: string) => Buffer.from(sha256, "hex").toString("base64")
 
 const hasHeaders = (request: unknown): request is { headers: Record<string, string> } => "headers" in Object(request);
 
-/** For `catch`: undefined if there is no such file. A HEAD has no body that could say more than "NotFound". */
+/** For `catch`: returns undefined if there is no such file. A response to HEAD has no body, so its error is only "NotFound". */
 const undefinedIfMissing = (error: unknown): undefined =>
   error instanceof Error && /^(NoSuchKey|NotFound)$/.test(error.name) ? undefined : unavailableAs503(error);
 
-/** Stores a file. S3 verifies its SHA-256. 503 if S3 is unavailable; the same holds for all functions below. */
+/** Stores a file. S3 verifies its SHA-256. This and all functions below throw 503 if S3 is unavailable. */
 export const putFile = async (key: string, { content, contentType, sha256 }: UploadedFile): Promise<void> => {
   const command = new PutObjectCommand({
     Bucket: env.bucketName(),
@@ -92,7 +92,7 @@ export const signedPut = async (key: string, { content_type, bytes, sha256 }: Up
   return { method: "PUT", url, headers } as const;
 };
 
-/** How much of a file is read at each end. It contains the cross-reference and the trailer of a PDF with 6,000 objects. */
+/** The number of bytes read at each end of a file. They contain the cross-reference and the trailer of a PDF with 6,000 objects. */
 export const endBytes = 131_072;
 
 /** Returns a file's length, media type, first bytes and last bytes, or undefined if there is no file. */
@@ -143,7 +143,7 @@ export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> |
 };
 
 /**
- * Returns what GuardDuty has found in a file: null before its scan, undefined if there is no file.
+ * Returns the result of GuardDuty's malware scan: null before the scan, undefined if there is no file.
  * Source: https://docs.aws.amazon.com/guardduty/latest/ug/monitor-enable-s3-object-tagging-malware-protection.html
  */
 export const scanResultOf = async (key: string): Promise<string | null | undefined> => {
@@ -155,7 +155,7 @@ export const scanResultOf = async (key: string): Promise<string | null | undefin
 
 export type SignedFile = { readonly url: string; readonly bytes: number | undefined };
 
-/** Returns a URL with which anybody can read the file for that many seconds, and its length; undefined if there is no file. */
+/** Returns the file's length and a URL with which anyone can read it for that many seconds, or undefined if there is no file. */
 export const signedGet = async (key: string, seconds: number): Promise<SignedFile | undefined> => {
   const file = { Bucket: env.bucketName(), Key: key };
   const found = await s3().send(new HeadObjectCommand(file)).catch(undefinedIfMissing);
@@ -166,13 +166,16 @@ export const signedGet = async (key: string, seconds: number): Promise<SignedFil
 
 export type StoredFile = { readonly key: string; readonly bytes: number; readonly storedAt: Date };
 
-/** Yields the files whose keys begin with `prefix`, in order. Without one, lists the whole bucket, which is for operators only. */
+/**
+ * Yields the files whose keys begin with `prefix`, in order. By default, those of all days, which only `admin check` reads to the
+ * end.
+ */
 export async function* allFiles(prefix = filePrefix): AsyncGenerator<StoredFile> {
   let after: string | undefined;
   do {
     const command = new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after });
     const { Contents = [], IsTruncated } = await s3().send(command).catch(unavailableAs503);
-    // S3 returns all three of each file. One without a time would be new, and stay.
+    // S3 returns all three properties for each file. A file without a time counts as new, so the sweep keeps it.
     for (const { Key: key = "", Size: bytes = 0, LastModified: storedAt = new Date() } of Contents)
       yield { key, bytes, storedAt };
     after = IsTruncated ? Contents.at(-1)?.Key : undefined;

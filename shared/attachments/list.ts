@@ -11,7 +11,7 @@ import { readAttachment } from "./attachments.ts";
 
 type Query = PageQuery & { readonly reference_id?: string | undefined };
 
-/** `total` is present if it is not that of the whole list. */
+/** `total` is present if a reference_id limits the list. */
 type AttachmentPage = Page<Attachment> & { readonly total?: number };
 
 export const attachmentPage = async (
@@ -28,7 +28,7 @@ export const attachmentPage = async (
 
 const Reference = z.object({ attachment: z.string() });
 
-/** Returns a page with the attachment that has a reference_id, or an empty one. Takes two reads, whatever the list's length. */
+/** Returns a page with the attachment that has this reference_id, or an empty page. Takes two reads. */
 const referencedPage = async (ref: ParentRef, query: Query, uuid: string): Promise<AttachmentPage> => {
   const cursors = (["after", "before"] as const).filter((name) => query[name] !== undefined);
   const problem = "can't be combined with reference_id";

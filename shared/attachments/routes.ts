@@ -11,7 +11,7 @@ import {
   UploadFile,
 } from "./attachment-schema.ts";
 
-/** The rows of attachments' endpoints, each for a request and for an order. `contract.ts` has their texts and examples. */
+/** The route-table rows of attachments' endpoints, each for a request and for an order. `contract.ts` has their texts and examples. */
 
 /** The permission that the parent requires, by the state of its order. */
 export const parentPermissions = {
@@ -59,7 +59,7 @@ export const createAttachmentRoutes = forParents((parent) => {
 });
 
 export const listAttachmentsRoutes = forParents((parent) => {
-  // Only for a request: for an order, `forwarding` is stored by request, so each request would take a query.
+  // For a request only: receipts are stored by request, so an order's list would take a read for each attachment and each request.
   const included = parent === "request" ? (["file", "forwarding"] as const) : (["file"] as const);
   const schema = z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include: includeOf(...included) });
   return attachmentRoute(parent, {
@@ -100,7 +100,7 @@ export const deleteAttachmentRoutes = forParents((parent) =>
 
 const NewUploadDocument = z.object({ type: padded(z.literal("upload")), data: UploadFile });
 
-/** The first call of a direct upload. The signed URL grants what the function may do, so it needs PutObject. */
+/** The first call of a direct upload. A signed URL has the permissions of its signer, so the function needs PutObject. */
 export const createUploadRoutes = forParents(
   (parent) =>
     ({

@@ -8,7 +8,7 @@ import { allFiles, removeFile } from "./files.ts";
 const dayMs = 24 * 60 * 60 * 1000;
 const dayNumber = (day: string) => Date.parse(`${day}T00:00:00Z`) / dayMs;
 
-/** Every day is read again after this many: a crashed upload leaves a file in a recent day, but a crashed delete in any. */
+/** Each day is read again after this many days, because a crashed delete leaves a file in any day, not only in a recent one. */
 const rereadDays = 30;
 
 /**
@@ -24,15 +24,15 @@ export const dueDays = (first: string, lastSweep: string | undefined, today: str
   return due;
 };
 
-/** Longer than any upload takes: an older file without metadata will never get any. */
+/** Longer than any upload takes, so an older file without metadata will never get any. */
 const graceMs = 24 * 60 * 60 * 1000;
 
-/** Enough time to read a page of files, to remove as many as are removed at a time, and to save the progress. */
+/** Enough time to read a page of files, remove a batch, and save the progress. */
 const reserveMs = 20_000;
 
 /**
- * The progress of the sweep. `first_on` is the day of the table's first sweep, `swept_on` that of the last finished one. An
- * unfinished sweep, `sweeping`, continues after the day `done`.
+ * The progress of the sweep. `first_on` is the day of the table's first sweep, `swept_on` the day of the last finished one.
+ * `sweeping` is an unfinished sweep, which continues after the day `done`.
  */
 const Bookmark = z.object({
   first_on: z.string(),
@@ -45,11 +45,11 @@ const noCounts = { days: 0, files: 0, removed: 0 };
 
 type SweepOptions = {
   readonly now: Date;
-  /** The time that is left. The sweep stops before it is over, and the next sweep continues from there. */
+  /** Returns the time left. The sweep stops before the time is over, and the next sweep continues from there. */
   readonly remainingMs?: () => number;
   readonly dryRun?: boolean;
   readonly all?: boolean;
-  /** Removes files however many the table does not know. */
+  /** Removes files even if a day is suspicious. */
   readonly force?: boolean;
   /** The counts so far, for a progress display. */
   readonly counts?: typeof noCounts;
@@ -57,18 +57,18 @@ type SweepOptions = {
 
 type Swept = typeof noCounts & {
   readonly finished: boolean;
-  /** Set if the sweep stopped at a day because the table does not know too many of its files. */
+  /** Set if the sweep stopped at a day because too many of its files are not in the table. */
   readonly stopped?: { readonly day: string; readonly files: number; readonly unknown: number };
 };
 
-/** Crashes leave far fewer: the table may be the wrong one, an empty one or one restored from before that day. */
+/** Whether a day has more unknown files than crashes leave. The table may be wrong, empty, or restored from before that day. */
 const isSuspicious = ({ files, unknown }: { readonly files: number; readonly unknown: number }) =>
   unknown > 10 && unknown > files * 0.05;
 
 /**
- * Removes files without metadata that are older than a day. A crash between the two steps of an upload or a delete leaves
- * such files. Stops at a day that is suspicious, and the next sweep tries that day again. Two sweeps can run at the same time.
- * 503 if S3 or DynamoDB is unavailable; the next sweep continues from there.
+ * Removes files without metadata that are older than a day. A crash between the two steps of an upload or a delete leaves such
+ * files. Stops at a suspicious day, which the next sweep tries again. Two sweeps can run at the same time. Throws 503 if S3 or
+ * DynamoDB is unavailable; the next sweep continues from there.
  */
 export const sweepOrphanFiles = async (options: SweepOptions): Promise<Swept> => {
   const { now, dryRun = false, all = false, force = false, counts = { ...noCounts } } = options;
@@ -106,31 +106,31 @@ const readBookmark = async (today: string, dryRun: boolean): Promise<Bookmark> =
   return parseItem(Bookmark, failed.get("sweep") ?? first);
 };
 
-/** Makes today the day of the table's first sweep, if it has had none. For a stack without a schedule. 503 if DynamoDB is unavailable. */
+/** Makes today the day of the first sweep, if there was none, for a stack without a schedule. Throws 503 if DynamoDB is unavailable. */
 export const rememberFirstDay = async (now: Date): Promise<void> => {
   await readBookmark(dayOf(now), false);
 };
 
-/** How many days before a table's first sweep its files can be from: files are swept once their day is two days ago. */
+/** How many days before its first sweep a table's files can be from. A sweep reads the days up to two days ago. */
 const daysBeforeFirst = 2;
 
 /**
- * Returns the oldest day that is swept. Files of days long before the table's first sweep are another table's, so a new table
- * that is put in place of the right one by mistake removes none of them.
+ * Returns the oldest day that is swept. Files from days before it are another table's. So a sweep removes none of them if a new
+ * table replaces the right one by mistake.
  */
 const oldestSwept = ({ first_on }: Bookmark): string =>
   dayOf(new Date((dayNumber(first_on) - daysBeforeFirst) * dayMs));
 
-/** Reads the oldest day that is swept, and that of the last finished sweep, if there has been any. 503 if DynamoDB is unavailable. */
+/** Returns the oldest day that is swept, and the day of the last finished sweep, if any. Throws 503 if DynamoDB is unavailable. */
 export const sweptDays = async (): Promise<{ readonly oldest?: string; readonly last?: string | undefined }> => {
   const bookmark = await readItem(Bookmark, keys.sweep());
   return bookmark ? { oldest: oldestSwept(bookmark), last: bookmark.swept_on } : {};
 };
 
-/** Returns the day of the oldest file, but none before `own`. Undefined if there is no file. */
+/** Returns the day of the oldest file, or `own` if that is later. Returns undefined if there is no file. */
 const firstDay = async (own: string): Promise<string | undefined> => {
   for await (const { key } of allFiles()) {
-    // A name that is not an attachment's says nothing about the days after it.
+    // The key of any other file gives no day.
     const day = fileDay(key) ?? own;
     return day > own ? day : own;
   }
@@ -156,7 +156,7 @@ const batchSize = 50;
 /** How many files of a day are read before the time is checked. */
 const pageSize = 1_000;
 
-/** Returns the number of files of a day, and those without metadata that are old enough. Undefined if the time is over. */
+/** Returns the number of files of a day, and those without metadata that are old enough, or undefined if the time is over. */
 const readDay = async (
   day: string,
   now: Date,

@@ -12,12 +12,13 @@ import { readFileEnds, signedPut } from "./files.ts";
 /** Direct uploads: the caller prepares an upload, sends the file directly to S3, and completes the upload. */
 
 /**
- * How long the record of a file without metadata is stored: for an upload that can no longer be used, and for a delete that could not
- * remove its file. The sweep uses this record to recognize the file: after two days, and still if sweeps were missed for a month.
+ * How long the record of a file without metadata is stored: of an upload that can no longer be used, or of a delete that could not
+ * remove its file. The sweep uses this record to recognize the file, normally after two days, and still after a month of missed
+ * sweeps.
  */
 export const recordSeconds = 35 * 24 * 60 * 60;
 
-/** Returns the document of an upload with its signed URL. A repetition is signed with the time of the first. */
+/** Returns the document of an upload with its signed URL. A repeated request gets a URL signed with the time of the first. */
 const uploadDocument = async (parent: ParentRef, file: UploadFile, { id, at }: Created) => ({
   type: "upload",
   data: {
@@ -60,11 +61,11 @@ const unusable = (detail: string) => problemIn("path", "/upload_id", "constraint
 export const alreadyUsed = unusable("has already been used");
 
 /**
- * Returns both ends of an upload's file. 422 with the reason if the upload is used, or if its file has not arrived or has
- * another length or type. S3 has verified the SHA-256, and the checkout verifies it again.
+ * Returns both ends of an upload's file. Throws 422 with the reason if the upload has been used, or if its file has not arrived or
+ * has another length or type. S3 has verified the SHA-256, and the checkout verifies it again.
  */
 export const readUploadedFile = async (parent: ParentRef, upload: Upload, repeatable: boolean) => {
-  // A request with the same Idempotency-Key may have claimed it just now. The transaction will show that.
+  // A request with the same Idempotency-Key may have just claimed the upload. The transaction detects that.
   if (upload.state === "claimed" && !repeatable) throw invalid([alreadyUsed]);
   const file = await readFileEnds(fileKey(parent, upload.id));
   if (upload.state === "claimed") return file;

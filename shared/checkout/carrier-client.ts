@@ -11,11 +11,11 @@ import { callTimeoutMs, checkoutLimits, maxCallMs } from "./limits.ts";
 type CarrierCall = {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   readonly path: string;
-  /** The same for every repetition of this call, in every run. A GET has none: its response must be the current one. */
+  /** The same for every repetition of this call, in every run. A GET has no key, because its response must be current. */
   readonly idempotencyKey?: string;
   /** Creates the body for each attempt. */
   readonly body?: () => StreamedBody;
-  /** Creates what an adapter function gets instead of the body. Throws if there is no file. */
+  /** Creates the content for an adapter function, which gets it instead of the body. Throws if there is no file. */
   readonly described?: () => Promise<AdapterContent>;
   readonly bytes?: number;
   /** The time, in milliseconds, by which every attempt must have ended. */
@@ -24,22 +24,22 @@ type CarrierCall = {
 
 type AdapterContent = Pick<AdapterCall, "body" | "file">;
 
-/** The last response to a call, and what all its attempts may have done. */
+/** The last response to a call, and the possible effects of all its attempts. */
 export type CarrierResponse = {
-  /** What the response settles: see carrier-responses.ts. */
+  /** See carrier-responses.ts. */
   readonly settles: (typeof meanings)[keyof typeof meanings]["settles"];
   /** Null if there was no response. */
   readonly status: number | null;
-  /** The beginning of its body, or why there is none. */
+  /** The beginning of the body or, without a response, the reason why there was none. */
   readonly text: string;
   /** The carrier's text for the customer. */
   readonly reason: string | null;
   readonly json: unknown;
-  /** Its Retry-After. */
+  /** The limited Retry-After, or 0. */
   readonly wait_seconds: number;
-  /** An attempt may have acted. */
+  /** The carrier may have acted on an attempt. */
   readonly mayHaveActed: boolean;
-  /** An attempt may still act. */
+  /** The carrier may still act on an attempt. */
   readonly mayStillAct: boolean;
 };
 
@@ -48,7 +48,7 @@ type Described = Pick<CarrierResponse, "status" | "text">;
 /** A refusal in the carrier's words: `422 The letter is not signed.` */
 export const describeRefusal = ({ status, text }: Described): string => [status, text].filter(Boolean).join(" ");
 
-/** Why a call is repeated. */
+/** Returns why a call is repeated. */
 export const describeFailure = ({ status, text }: Described): string =>
   status === null ? text : `it responded with ${status}`;
 
@@ -57,8 +57,8 @@ const firstWaitMs = 250;
 export const maxRetryAfterSeconds = 4 * 3600;
 
 /**
- * Calls the carrier, or the function that adapts it. A response that settles nothing is followed by another attempt, after the time
- * in `Retry-After` or a growing, jittered wait, as long as it fits into the step. An error of the file itself is thrown.
+ * Calls the carrier, or the function that adapts it. After a response that settles nothing, makes another attempt if the wait fits
+ * into the step. The wait is the time in `Retry-After`, or a growing, jittered one. Throws errors of the file itself.
  */
 export const callCarrier = async (call: CarrierCall): Promise<CarrierResponse> => {
   const { bytes = 0, endsBy = Date.now() + maxCallMs(bytes) } = call;
@@ -83,11 +83,11 @@ export const waitMs = (attempt: number, retryAfter: number, random: () => number
 export const isRepeatedInStep = (attempt: number, wait: number, leftMs: number): boolean =>
   attempt < checkoutLimits.tries && wait <= checkoutLimits.maxWaitInStepMs && wait < leftMs;
 
-/** The attempts of one call. The first 401 may mean that the secret has a new token, so it is read again. */
+/** Returns a function that makes one attempt. After the first 401, it reads the secret again, which may have a new token. */
 const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Promise<CarrierResponse>) => {
   let renewed = false;
   const tryWith = async (token: string | undefined): Promise<CarrierResponse> => {
-    // Describing the file takes time.
+    // This takes time, so it comes before the timeout is computed.
     const described = env.carrierFunction() ? await call.described?.() : undefined;
     const timeoutMs = Math.min(callTimeoutMs(bytes), endsBy - Date.now());
     if (timeoutMs > 0) return tryOnce(call, described, token, AbortSignal.timeout(timeoutMs));
@@ -147,17 +147,16 @@ const outcomeOf = (meaning: keyof typeof meanings) => {
   return { settles, mayHaveActed: acted !== "no", mayStillAct };
 };
 
-/** How much of a response a receipt stores, and of the carrier's text for the customer. */
+/** The length to which a response, and the carrier's text for the customer, are shortened for receipts. */
 const keptCharacters = 500;
 const maxJsonCharacters = 4_000_000;
 
-/** The body matters as JSON where it answers a question, or says why a call was refused. */
+/** Only a GET's response and a refusal, which may contain a reason, are needed as complete JSON. */
 const maxCharacters = (method: string, status: number) =>
   method === "GET" || (status >= 400 && status < 500) ? maxJsonCharacters : keptCharacters;
 
 const CustomerText = z.object({ reason: z._default(z.string(), "") });
 
-/** Decides what a response to this method means. */
 export const interpret = (method: string, { status, headers, text }: HttpResponse): CarrierResponse => {
   const json = parseJson(text);
   const customerText = z.safeParse(CustomerText, json).data?.reason.trim();

@@ -32,8 +32,8 @@ export type FilePart = {
 const escapeName = (name: string) => name.replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 
 /**
- * A multipart body with two parts, `metadata` (JSON) and `file`, which is streamed from S3 to the carrier. The end is sent
- * only if length and SHA-256 are those of the upload, and in time. Otherwise, the body is incomplete and the carrier cannot accept it.
+ * A multipart body with two parts, `metadata` (JSON) and `file`, which is streamed from S3 to the carrier. The end is sent only in
+ * time, and only if length and SHA-256 are those of the upload. Otherwise, the body is incomplete and the carrier cannot accept it.
  */
 export const filePartBody = (boundary: string, metadata: object, { sent, open, ...file }: FilePart): StreamedBody => {
   const head = Buffer.from(
@@ -58,7 +58,7 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
         failure = error instanceof Error ? error : new Error("The file could not be read.", { cause: error });
         throw failure;
       }
-      // If this process was frozen after its time, its timeout ends the call here: the carrier cannot accept the rest alone.
+      // If this process was frozen past the deadline, the timeout aborts the call here, before the body is complete.
       await sleep(0);
       yield tail;
     },

@@ -37,8 +37,8 @@ const Result = z.object({
 });
 
 /**
- * Invokes the adapter function, and returns its result as the carrier's response. Signs the request itself, with the settings
- * of DynamoDB's client: the client for Lambda would add 53 KB to the bundle of `submit`, this adds 4.5 KB.
+ * Invokes the adapter function, and returns its result as the carrier's response. Signs the request with the settings of DynamoDB's
+ * client. This adds 4.5 KB to the bundle of `submit`; the client for Lambda would add 53 KB.
  * Source: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
  */
 export const invokeAdapter = async (name: string, call: AdapterCall, signal: AbortSignal): Promise<HttpResponse> => {
@@ -53,7 +53,7 @@ export const invokeAdapter = async (name: string, call: AdapterCall, signal: Abo
   const response = await sendRequest(url, { method: "POST", headers, body, signal, maxCharacters: () => maxResult });
   const { status, text } = response;
   if (status >= 200 && status < 300) return carrierResponse(text);
-  // Not the carrier's 404 or 409: a function that does not exist has withdrawn nothing.
+  // This 404 or 409 is Lambda's, not the carrier's. A function that does not exist has not withdrawn anything.
   const error = response.headers["x-amzn-errortype"]?.split(":")[0] ?? status;
   const meaning = status === 429 ? "throttled" : status >= 500 ? "unanswered" : "unsent";
   throw new NotInvoked(`its function could not be invoked: ${error}`, meaning);
@@ -63,7 +63,7 @@ export const invokeAdapter = async (name: string, call: AdapterCall, signal: Abo
 const maxResult = 6_291_556;
 
 const carrierResponse = (text: string): HttpResponse => {
-  // The result of a function that failed is a description of the error, which has no status.
+  // If the function failed, its result describes the error and has no status.
   const { data } = z.safeParse(Result, JSON.parse(text || "null"));
   if (!data) throw new NotInvoked("its function failed or returned no status, and its log says why", "unanswered");
   const { status, headers = {}, body = "" } = data;

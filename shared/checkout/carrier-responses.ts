@@ -1,22 +1,22 @@
 /**
- * What a response of the carrier means: one table, which the client, the documents (`npm run tables`), the simulated carrier and
- * the tests read. A gateway in front of the carrier may respond in its place, even while the carrier still processes the call.
+ * The meanings of the carrier's responses, in one table for the client, the documents (`npm run tables`), the simulated carrier and
+ * the tests. A gateway may respond in the carrier's place, even while the carrier still processes the call.
  */
 export type Meaning = {
   /** The response, for README.md. */
   readonly response: string;
   /** Whether the carrier has acted on this call. */
   readonly acted: "yes" | "no" | "perhaps";
-  /** Whether it may act on this call after its response, for as long as one more attempt can take. */
+  /** Whether the carrier may act on this call after the response, for as long as one more attempt can take. */
   readonly mayStillAct: boolean;
   /**
-   * `done` and `refused` are the carrier's own words. `conflict`: the cart is checked out, unless another attempt is in progress.
-   * `denied` may be a proxy's: a refusal only if no attempt may have acted. `nothing`: the call is repeated.
+   * `done` and `refused`: the carrier has decided. `conflict`: the cart is checked out, unless another attempt is in progress.
+   * `denied`: a proxy may have responded, so this is a refusal only if no attempt may have acted. `nothing`: the call is repeated.
    */
   readonly settles: "done" | "refused" | "conflict" | "denied" | "nothing";
 };
 
-/** In order: the first row that matches counts. */
+/** The first row that matches counts. */
 export const meanings = {
   success: { response: "2xx", acted: "yes", mayStillAct: false, settles: "done" },
   gone: {
@@ -58,7 +58,7 @@ export type Reading = {
   readonly reason: string | null;
 };
 
-/** The row of a response. */
+/** Returns the row that a response matches. */
 export const meaningOf = ({ method, status, json, reason }: Reading): keyof typeof meanings => {
   if (status >= 200 && status < 300) return "success";
   if (method === "DELETE" && (status === 404 || status === 410) && json !== undefined) return "gone";

@@ -7,7 +7,7 @@ const cacheMs = 5 * 60_000;
 
 let cached: { readonly token: Promise<string>; readonly until: number } | undefined;
 
-/** The bearer token for the carrier, if there is one: from Secrets Manager if CARRIER_SECRET_ARN names a secret. */
+/** Returns the bearer token for the carrier, if there is one. Reads it from Secrets Manager if CARRIER_SECRET_ARN names a secret. */
 export const carrierToken = async (): Promise<string | undefined> => {
   const arn = env.carrierSecretArn();
   if (!arn) return env.carrierToken();
@@ -21,7 +21,7 @@ export const carrierToken = async (): Promise<string | undefined> => {
   return token;
 };
 
-/** Reads the token again after the carrier has rejected it. Returns undefined if it does not come from a secret. */
+/** Reads the token again after the carrier has rejected it. Returns undefined if the token does not come from a secret. */
 export const renewedCarrierToken = async (rejected: string | undefined): Promise<string | undefined> => {
   if (!env.carrierSecretArn()) return undefined;
   const current = cached;

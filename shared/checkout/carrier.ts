@@ -10,7 +10,7 @@ import { lateMs } from "./limits.ts";
 const attachmentPath = (order: string, request: string, attachment: string) =>
   `/carts/${order}/requests/${request}/attachments/${attachment}`;
 
-/** By when every attempt of a call that was announced must have ended. */
+/** Returns when every attempt of an announced call must have ended. */
 const endOf = (in_flight_until: string | null, bytes: number) =>
   in_flight_until === null ? {} : { endsBy: Date.parse(in_flight_until) - lateMs(bytes) };
 
@@ -25,7 +25,7 @@ export const putUpstream = (
   return callCarrier({
     method: "PUT",
     path: attachmentPath(order, request, attachment),
-    // Changed metadata need another key, and so does what was withdrawn.
+    // Changed metadata need another key. So does an attachment that is forwarded again after a withdrawal.
     idempotencyKey: `forward-${request}-${attachment}-${version}${withdrawals > 0 ? `-${withdrawals}` : ""}`,
     // Callers choose the file before they know the attachment's id, so a file cannot contain the boundary.
     body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
@@ -53,7 +53,7 @@ export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachmen
   });
 };
 
-/** What the carrier says of a cart; `later` if it has not said it usably, with the reason. */
+/** The carrier's response about a cart. `later`: the response was not usable, for the reason in `failure`. */
 export type CartAnswer =
   | { readonly cart: "checked out" | "open" | "cannot say" }
   | { readonly cart: "later"; readonly failure: string; readonly wait_seconds: number };

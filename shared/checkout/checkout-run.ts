@@ -15,22 +15,22 @@ export const readRun = (orderId: string): Promise<CheckoutRun | undefined> =>
   readItem(CheckoutRun, keys.checkout(orderId));
 
 /**
- * Locks the order until the run ends, and returns where the run starts. Safe to repeat, also after the run has ended. Takes over the
- * lock of a run whose execution has ended without a result, and then waits until calls that it may have left in flight have ended.
+ * Locks the order until the run ends, and returns where the run starts. Safe to repeat, even after the run has ended. Takes over
+ * the lock of a run whose execution ended without a result. The new run then waits until no call of the old one can be in flight.
  */
 export const beginRun = async (ref: RunRef, now: Date): Promise<StepResult> => {
   const { order_id, run } = ref;
   const state = firstState(order_id);
   if (order_id === noId) return { ...state, next: "FAIL", reason: "The order_id is not a ULID." };
   for (let attempt = 1; ; attempt += 1) {
-    // The run first: what checks the order out changes the run, too, so the lock then fails.
+    // Read the run before the order. The transaction that checks the order out also changes the run, so the lock then fails.
     const last = await readRun(order_id);
     const order = await readItem(Order, keys.order(order_id));
     if (!order) return { ...state, next: "FAIL", reason: `There is no order ${order_id}.` };
     if (order.state === "CHECKED_OUT") return { ...state, next: "DONE" };
     if (last && isActive(last, now)) {
       if (last.run === run) return { ...state, ...firstStep(last, now) };
-      // The event of an execution's end can be lost, so nobody else may have noticed.
+      // The event of an execution's end can be lost, so look the execution up.
       if (await isExecuting(last))
         return { ...state, next: "ALREADY_RUNNING", reason: `The run ${last.run} is checking this order out.` };
       await markCrashed(order_id, last, now);
@@ -44,7 +44,7 @@ export const beginRun = async (ref: RunRef, now: Date): Promise<StepResult> => {
   }
 };
 
-/** Whether nobody has recorded yet how a run has ended. */
+/** Whether the end of a run has yet to be recorded. */
 export const isOpen = ({ status }: Pick<CheckoutRun, "status">): boolean =>
   status === "RUNNING" || status === "STOPPING";
 
@@ -52,7 +52,7 @@ export const isOpen = ({ status }: Pick<CheckoutRun, "status">): boolean =>
 export const isActive = (run: Pick<CheckoutRun, "status" | "started_at">, now: Date): boolean =>
   isOpen(run) && now.getTime() - Date.parse(run.started_at) < checkoutLimits.maxRunMs;
 
-/** After a checkout of the cart with an unknown outcome, the carrier is asked first: it may have done it. */
+/** Returns where a run starts. While it is unknown whether the cart is checked out, that is SUBMIT, which asks the carrier first. */
 const firstStep = ({ outcome_unknown, calls_end_by }: CheckoutRun, now: Date) => {
   if (outcome_unknown) return { next: "SUBMIT" } as const;
   const wait_seconds = secondsUntil(calls_end_by, now);
@@ -62,7 +62,7 @@ const firstStep = ({ outcome_unknown, calls_end_by }: CheckoutRun, now: Date) =>
 export const secondsUntil = (time: string, now: Date): number =>
   Math.max(0, Math.ceil((Date.parse(time) - now.getTime()) / 1000));
 
-/** Until when the next run waits for calls that a run has left, in ISO 8601. */
+/** Returns the time, in ISO 8601, until which the next run waits for calls that `last` may have left in flight. */
 export const callsEndBy = (last: CheckoutRun | undefined, now: Date): string => {
   const endedProperly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
   const end = new Date(now.getTime() + (endedProperly ? 0 : graceMs())).toISOString();
@@ -71,7 +71,7 @@ export const callsEndBy = (last: CheckoutRun | undefined, now: Date): string => 
 
 /** Returns the new lock, or undefined if another run was faster. */
 const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, now: Date) => {
-  // An operator may settle it meanwhile.
+  // An operator may settle the outcome meanwhile, so the lock is conditional on both.
   const { outcome_unknown = false, checked_out = false } = last ?? {};
   const locked: CheckoutRun = {
     run,
@@ -92,7 +92,7 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
   };
   const unchanged = last && { run: last.run, status: last.status, outcome_unknown, checked_out };
   const when = unchanged ? { equals: unchanged } : { exists: false };
-  // A run that is too old to be in progress has ended without anybody noticing.
+  // A run that is too old to be in progress has ended without a record of its end.
   const event =
     last && isOpen(last)
       ? await recordEnd("order.checkout_failed", { order_id, run: last.run }, crashOf(last), now)
@@ -102,7 +102,7 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
   return failed.size === 0 ? locked : undefined;
 };
 
-/** Updates a run that is as expected, and records an event if there is one. Returns false if it has changed, or lost its lock. */
+/** Updates a run if it is as expected, and records the event, if any. Returns false if the run has changed or lost its lock. */
 export const updateRun = async (
   { order_id, run }: RunRef,
   set: Partial<CheckoutRun>,
@@ -134,13 +134,13 @@ export const recordEnd = async (
 /** The reason of a run that has crashed. */
 export const withoutResult = "The run stopped without reporting a result.";
 
-/** A reason, if there is one, as a sentence before another. */
+/** Puts a reason, if there is one, as a sentence before another sentence. */
 export const withSentence = (reason: string | null, sentence: string): string =>
   reason === null ? sentence : `${reason.replace(/[^.!?]$/, "$&.")} ${sentence}`;
 
 export const unknownCart = "It is unknown whether the cart is checked out.";
 
-/** A run's reason, with what ends its doubt if it leaves one. */
+/** Returns a run's reason. While the outcome is unknown, adds how it becomes known. */
 const withDoubt = (reason: string, { outcome_unknown, checked_out, calls_end_by }: CheckoutRun): string => {
   if (!outcome_unknown) return reason;
   if (checked_out)
@@ -151,7 +151,7 @@ const withDoubt = (reason: string, { outcome_unknown, checked_out, calls_end_by 
 
 const crashOf = (run: CheckoutRun) => withDoubt(withSentence(run.reason, withoutResult), run);
 
-/** A run that forwards. One that has requested the checkout of the cart is beyond what late copies of that step find out. */
+/** The state of a run that forwards. Late copies of that step must not change a run once its cart checkout has been requested. */
 export const forwarding = { status: "RUNNING", outcome_unknown: false } as const;
 
 /** Makes a run that forwards fail. Its other steps then stop. Only the first reason is stored. */
@@ -169,7 +169,7 @@ export const markCrashed = async (order_id: string, last: CheckoutRun, now: Date
   return updateRun(ref, crashed, { status, outcome_unknown, checked_out }, event);
 };
 
-/** How a failed run ends, for the log and for whoever may only start executions. */
+/** The result of a failed run, for the log and for callers that may only start executions. */
 export type Failure = RunRef & { readonly kind: FailureKind; readonly cause: string };
 
 const causes: Readonly<Record<FailureKind, string>> = {
@@ -178,13 +178,13 @@ const causes: Readonly<Record<FailureKind, string>> = {
 };
 
 /**
- * Ends a failed run: records the reason and releases the lock. A seal stays, since its run does not know whether the carrier has
- * checked the cart out with exactly the files that were sealed.
+ * Ends a failed run: records the reason and releases the lock. A seal stays, because the carrier may have checked the cart out with
+ * exactly the files that were sealed.
  */
 export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Promise<Failure> => {
   for (let attempt = 1; ; attempt += 1) {
     const last = await readRun(ref.order_id);
-    // It has never begun, or another has begun since.
+    // The run has never begun, or another run has begun since.
     if (last?.run !== ref.run) return { ...ref, kind: "fault", cause: defaultReason };
     const kind = last.failure ?? "fault";
     const failure = { ...ref, kind, cause: causes[kind] };

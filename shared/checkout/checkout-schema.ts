@@ -5,7 +5,7 @@ import { checkoutLimits } from "./limits.ts";
 
 /** The checkout of an order as it is stored, and as the workflow's steps pass it on. */
 
-/** What is known about an unavailable carrier. */
+/** The state of retries while the carrier is unavailable. */
 const retryShape = {
   /** The carrier's last response, or why there was none; null unless the call will be repeated. */
   last_answer: z.nullable(z.string()),
@@ -13,7 +13,7 @@ const retryShape = {
   next_try_at: z.nullable(z.string()),
 };
 
-/** Why a run failed: the carrier or the malware scan refused something, or anything else, which operators look into. */
+/** Why a run failed. `refused`: by the carrier or the malware scan. `fault`: for any other reason, which operators investigate. */
 export const FailureKind = z.enum(["refused", "fault"]);
 export type FailureKind = z.infer<typeof FailureKind>;
 
@@ -22,9 +22,9 @@ export const CheckoutRun = z.object({
   run: z.string(),
   /** The number of the run, counted per order. */
   attempt: z.number(),
-  /** The latest of the runs before it. */
+  /** The names of the latest runs before this one. */
   earlier_runs: z.array(z.string()),
-  /** STOPPING: a step has found a reason to fail. CRASHED: the execution ended without a result. Else as its execution ends. */
+  /** STOPPING: a step has found a reason to fail. CRASHED: the execution ended without a result. The others are the execution's own. */
   status: z.enum(["RUNNING", "STOPPING", "CRASHED", "FAILED", "SUCCEEDED"]),
   started_at: z.string(),
   /** After this time, the carrier processes no call of an earlier run, and no checkout of the cart. */
@@ -32,11 +32,11 @@ export const CheckoutRun = z.object({
   ended_at: z.nullable(z.string()),
   reason: z.nullable(z.string()),
   failure: z.nullable(FailureKind),
-  /** This run or an earlier one has requested the checkout of the cart, and it is unknown whether the carrier has done it. */
+  /** It is unknown whether the carrier has checked the cart out: a run has requested that, or a 409 to another call suggests it. */
   outcome_unknown: z.boolean(),
   /** This run has sealed the order, for the checkout of the cart. */
   sealed: z.boolean(),
-  /** The carrier has responded that it has checked the cart out. From then on, nothing else can be true. */
+  /** The carrier has responded that it has checked the cart out. This is final. */
   checked_out: z.boolean(),
   /** How often in a row the run has waited for the carrier. */
   consecutive_waits: z.number(),
@@ -44,7 +44,7 @@ export const CheckoutRun = z.object({
 });
 export type CheckoutRun = z.infer<typeof CheckoutRun>;
 
-/** `pending` is stored before the call, so that the next step or run knows of everything that may have reached the carrier. */
+/** A receipt is `pending` before the call, so that the next step or run knows of everything that may have reached the carrier. */
 export const Receipt = z.object({
   attachment: z.string(),
   of: z.enum(["order", "request"]),
@@ -53,11 +53,11 @@ export const Receipt = z.object({
   bytes: z.number(),
   /** The version of the attachment whose metadata were sent. */
   version: z.number(),
-  /** How many forwarding calls were announced. Each replaces the previous one. 0: the file has only waited for its scan. */
+  /** The number of forwarding calls announced. Each announcement replaces the last. 0: the file has only waited for its scan. */
   attempts: z.number(),
-  /** How often it was withdrawn. What comes back after that needs another idempotency key. */
+  /** How often the attachment was forwarded again after a withdrawal. Each time needs another idempotency key. */
   withdrawals: z.number(),
-  /** Until this time, the carrier may process a call for it; null if it has responded to every such call. */
+  /** The carrier may process a call for the attachment until this time; null if it has responded to every such call. */
   in_flight_until: z.nullable(z.string()),
   /** The carrier's last decision: its status and the beginning of its body. */
   status: z.nullable(z.number()),
@@ -67,8 +67,8 @@ export const Receipt = z.object({
 export type Receipt = z.infer<typeof Receipt>;
 
 /**
- * On an order, while its run requests the checkout of the cart, while the outcome is unknown, and after success: the version of the
- * order that the carrier has in full. Written and lifted only in transactions with the run.
+ * The version of the order that the carrier has in full. An order has a seal while its run requests the checkout of the cart, while
+ * the outcome is unknown, and after success. Only transactions with the run write and lift it.
  */
 export const Seal = z.object({ run: z.string(), version: z.number(), at: z.string() });
 
@@ -83,7 +83,7 @@ export const OrderId = z.pipe(
 
 export type RunRef = { readonly order_id: string; readonly run: string };
 
-/** What a step receives: the name of its execution, which is the run's, and the state that the step before it returned. */
+/** The input of a step: the name of its execution, which is also the run's, and the state that the previous step returned. */
 export const StepInput = z.object({ run: z.string(), state: z.unknown() });
 
 /**
@@ -101,7 +101,7 @@ export const State = z.object({
 });
 export type State = z.infer<typeof State>;
 
-/** What a step returns: the state, and what follows. The workflow goes there from its state `Decide`. */
+/** The output of a step: the state, and the next step, which the workflow's state `Decide` chooses. */
 export type StepResult = State & {
   readonly next: "FORWARD" | "WAIT_TO_FORWARD" | "SUBMIT" | "WAIT_TO_SUBMIT" | "DONE" | "ALREADY_RUNNING" | "FAIL";
   readonly wait_seconds?: number;

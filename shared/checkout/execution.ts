@@ -5,7 +5,7 @@ import { env } from "../env.ts";
 import { type CheckoutRun, OrderId } from "./checkout-schema.ts";
 import { checkoutLimits } from "./limits.ts";
 
-/** An execution of the workflow, or undefined if Step Functions does not know it (yet). */
+/** Returns an execution of the workflow, or undefined if Step Functions does not find it (yet). */
 export const describeExecution = async (executionArn: string) => {
   try {
     return await new SFNClient(clientSettings(5_000)).send(new DescribeExecutionCommand({ executionArn }));
@@ -19,8 +19,8 @@ export const executionArnOf = (run: string): string =>
   `${env.stateMachineArn().replace(":stateMachine:", ":execution:")}:${run}`;
 
 /**
- * Whether the execution of a run is in progress. One that is not known has ended long ago, or with its local stack. But the look-up is
- * eventually consistent, so in its first minute, it counts as in progress.
+ * Whether the execution of a run is in progress. An execution that is not found ended long ago, or with its local stack. Because
+ * the look-up is eventually consistent, it counts as in progress in its first minute.
  * Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
  */
 export const isExecuting = async ({ run, started_at }: Pick<CheckoutRun, "run" | "started_at">): Promise<boolean> => {

@@ -1,6 +1,6 @@
 /**
- * Runs `work` for each item, at most `concurrency` at a time. After the first error, no more items are started. The error is
- * thrown when the running ones have finished, so nothing runs on in the background.
+ * Runs `work` for each item, at most `concurrency` at a time. After the first error, starts no more items, waits until the running
+ * ones have finished, and throws the error. So nothing runs on in the background.
  */
 export const forEachConcurrently = async <T>(
   concurrency: number,

@@ -25,7 +25,7 @@ import {
 } from "./receipts.ts";
 import { forwardStep } from "./steps.ts";
 
-/** What has become of one attachment: done, to be repeated later, or a reason to stop the run. */
+/** The result for one attachment: done, to be repeated later, or a reason to stop the run. */
 export type Done =
   | { readonly kind: "done" }
   | {
@@ -39,9 +39,9 @@ export type Done =
   | { readonly kind: "stop" };
 
 /**
- * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and
- * that the attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment.
- * An announcement that replaces a receipt is checked before, too: if this process ended, what the receipt said would be lost.
+ * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and that the
+ * attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment. An
+ * announcement that replaces a receipt is also checked before, because the receipt's content would be lost if this process ended.
  */
 export const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<Done> => {
   const { request } = target;
@@ -54,7 +54,7 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
   const call = { target, before: receipt, announced };
   const parent = parentOf(target, announced);
-  // Read beside the items, so that it takes no time. If it fails, sending the file fails.
+  // Reads the result during the check below, so that it takes no extra time. `sendFile` handles its error.
   const scan = env.malwareScan() ? scanResultOf(fileKey(parent, attachment.id)) : Promise.resolve(clean);
   scan.catch(() => undefined);
   const tooLate = await resultIfOutdated(target, announced);
@@ -63,7 +63,7 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   return tooLate;
 };
 
-/** Why a call is not made: its run has ended or gone on, or the attachment has changed. Undefined if it is to be made. */
+/** Returns the result if the call must not be made, because its run has ended or moved on, or the attachment has changed. */
 const resultIfOutdated = async (target: Target, announced: Receipt): Promise<Done | undefined> => {
   const { isForwarding, version } = await readBeforeCall(target, announced);
   if (!isForwarding) return { kind: "stop" };
@@ -76,8 +76,8 @@ const parentOf = ({ ref, request }: Target, { of }: Pick<Receipt, "of">): Parent
 });
 
 /**
- * Reads what a call depends on, just before it: this may be a copy of a step, with a plan that is minutes old. Its run may have
- * gone on, and requested the checkout of the cart since. The version is undefined if the attachment was deleted.
+ * Reads the run and the attachment just before a call. This may be a copy of a step with a plan that is minutes old, and its run
+ * may have requested the checkout of the cart since. The version is undefined if the attachment was deleted.
  */
 const readBeforeCall = async (target: Target, receipt: Receipt) => {
   const { order_id, run } = target.ref;
@@ -94,7 +94,7 @@ const subject = (request: string, { attachment }: Pick<Receipt, "attachment">) =
 const waitFor = (receipt: Receipt, reason: string, wait_seconds = 0) =>
   ({ kind: "wait", wait_seconds, reason, receipt }) as const;
 
-/** Another step has announced this call since, so the call's outcome is for that step to record. */
+/** Another step has announced this call since, and records its outcome. */
 const leaveToOther = ({ request }: Target, receipt: Receipt) =>
   waitFor(receipt, `${subject(request, receipt)} is being handled by another step.`);
 
@@ -125,11 +125,11 @@ const sendFile = async (
 
 const clean = "NO_THREATS_FOUND";
 
-/** A file that is not scanned yet waits. Any other result is a refusal, in words for the customer where they can mend it. */
+/** A file that is not scanned yet waits. Any other result is a refusal, with a reason for customers who can fix the file. */
 const recordScan = async (call: AnnouncedCall, attachment: Attachment, found: string | null): Promise<Done> => {
   const { target, before, announced } = call;
   const what = subject(target.request, announced);
-  // GuardDuty calls FAILED an error of its own.
+  // FAILED is an error of GuardDuty itself.
   if (found === null || found === "FAILED") {
     const waiting = { last_answer: "waits for the malware scan", attempts: before?.attempts ?? 0, isOver: true };
     const receipt = await completeReceipt(call, waiting);
@@ -146,7 +146,7 @@ const customerReason = (found: string, { encrypted }: Attachment) => {
   return found === "UNSUPPORTED" && encrypted === true ? "The file is protected by a password." : null;
 };
 
-/** Records that a file could not be read, after attempts that the carrier may still process. Throws any other error. */
+/** Records that a file could not be read, after attempts that the carrier may still process. Rethrows any other error. */
 const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: unknown): Promise<Done> => {
   const { target, announced } = call;
   const cannot = `The attachment ${announced.attachment} cannot be forwarded under the request ${target.request}`;
@@ -185,7 +185,7 @@ export const withdrawOne = async (target: Target, receipt: Receipt): Promise<Don
   return isForwarding ? { kind: "done" } : { kind: "stop" };
 };
 
-/** Records what a response has settled. Where an earlier attempt may still act, waits until none can, and repeats the call. */
+/** Records what a response settles. While an earlier attempt may still act, only `done` counts; otherwise, waits and repeats the call. */
 const recordResponse = async (
   call: AnnouncedCall,
   response: CarrierResponse,
@@ -211,7 +211,7 @@ const recordResponse = async (
     const recorded = await completeReceipt(call, { ...decided, state: decision });
     return recorded ? { kind: "done" } : leaveToOther(target, announced);
   }
-  // Not a refusal for certain: an earlier attempt may have done it, and a proxy have responded to this one.
+  // This may not be a refusal: an earlier attempt may have acted, and a proxy may have responded to this one.
   const mayHaveActed = settles === "denied" && (response.mayHaveActed || (before?.in_flight_until ?? null) !== null);
   const refusal = mayHaveActed ? {} : ({ state: "refused", refused: `not ${decision}` } as const);
   if (!(await completeReceipt(call, { ...decided, ...refusal }))) return leaveToOther(target, announced);

@@ -11,8 +11,8 @@ import { attachmentsOf, planOf } from "./plan.ts";
 import { replaceReceipt } from "./receipts.ts";
 
 /**
- * Forwards what the carrier lacks of an order and withdraws what was deleted, until time is up. The order's version is read first, so
- * everything that is compared with the receipts is at least as new.
+ * Forwards the attachments of an order that the carrier lacks and withdraws deleted ones, until time is up. Reads the order's
+ * version first, so everything that is compared with the receipts is at least as new.
  */
 export const forwardOrder = async ({ run, ...state }: State & RunRef): Promise<StepResult> => {
   const ref = { order_id: state.order_id, run };
@@ -57,7 +57,7 @@ const forwardAll = async (ref: RunRef, order: Order, until: number) => {
 
 type Call = { readonly request: string; readonly call: () => Promise<Done> };
 
-/** The calls that an order needs. Some requests are compared at a time, as the pool takes their calls. */
+/** Yields the calls that an order needs. Compares some requests at a time, as the pool takes their calls. */
 async function* callsOf(ref: RunRef, order: Order, isOver: () => boolean): AsyncGenerator<Call> {
   const ofOrder = await attachmentsOf({ type: "order", id: order.id });
   const requests = await forwardableRequests(order.id);

@@ -6,7 +6,7 @@ import { env } from "../env.ts";
  * Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
  */
 export const checkoutLimits = {
-  /** How often one run may forward: again when time is up, after waits, and after changes. */
+  /** How often one run may forward. It forwards again when a step's time is up, after waits, and after changes. */
   passes: 24,
   /** How often in a row the carrier may be unavailable before the run fails: 38 minutes on average, if it responds at once. */
   consecutiveWaits: 10,
@@ -21,7 +21,7 @@ export const checkoutLimits = {
   slowestBytesPerSecond: 1_000_000,
   /** How long a step starts new calls. After that, the longest call can still end before the step's timeout. */
   workMs: 300_000,
-  /** The number of earlier runs that a lock records: a late copy of their first step locks nothing. */
+  /** The number of earlier runs that a lock records, so that late copies of their first steps cannot lock. */
   earlierRuns: 20,
   /** The longest run: the workflow's TimeoutSeconds, which is a week, and an hour for clock skew and the last steps. */
   maxRunMs: (7 * 24 + 1) * 3_600_000,
@@ -46,8 +46,8 @@ export const maxCallMs = (bytes: number): number =>
 export const lateMs = (bytes: number): number => callTimeoutMs(bytes) + checkoutLimits.clockSkewMs;
 
 /**
- * How long a crashed run's calls without a file may still act: with all their attempts, and the carrier's work on one that got no
- * response.
+ * How long a crashed run's calls without a file may still act: until all their attempts, and the carrier's work on the last one,
+ * have ended.
  */
 export const graceMs = (): number => maxCallMs(0) + lateMs(0);
 

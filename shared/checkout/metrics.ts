@@ -8,8 +8,8 @@ import type { RunRef } from "./checkout-schema.ts";
 /** The metrics of checkouts that infra/aws/operations.ts raises alarms for. */
 
 /**
- * Counts a failed checkout, by the stack's name, which separates the stages of an account. A refusal is for the customer to correct; only
- * a fault raises an alarm.
+ * Counts a failed checkout, by the stack's name, which separates the stages of an account. The customer corrects a refusal; only a
+ * fault raises an alarm.
  */
 export const countFailure = ({ order_id, run }: RunRef, kind: "refused" | "fault"): void => {
   const fields = { order_id, run, kind, stack: env.stackName() };
@@ -18,7 +18,7 @@ export const countFailure = ({ order_id, run }: RunRef, kind: "refused" | "fault
   else log.info("checkout-failed", { ...fields, RefusedCheckouts: 1 }, { stack: { RefusedCheckouts: "Count" } });
 };
 
-/** Counts the orders whose last run is recorded as running for longer than a run can take: nobody has noticed how it ended. */
+/** Counts the orders whose last run is recorded as running for longer than a run can take. Its end was not recorded. */
 export const countOverdueRuns = async (now: Date): Promise<number> => {
   let count = 0;
   for await (const { id } of queryAll(collections.openCheckouts())) {

@@ -24,8 +24,8 @@ export type Plan = {
 };
 
 /**
- * Compares the attachments of a request and of its order with the request's receipts. The receipts are read last, so that the
- * receipt of an attachment that was deleted is found even if it was written a moment ago.
+ * Compares the attachments of a request and of its order with the request's receipts. Reads the receipts last, so that it finds the
+ * receipt of a deleted attachment even if that was written a moment ago.
  */
 export const planOf = async (requestId: string, ofOrder: readonly OwnedAttachment[]): Promise<Plan> => {
   const { account } = parseItem(Request, await get(keys.request(requestId)));
@@ -41,7 +41,7 @@ export const planOf = async (requestId: string, ofOrder: readonly OwnedAttachmen
   };
 };
 
-/** How many attachments of an order the carrier does not have as they are now, and how many it still has that were deleted. */
+/** Counts an order's attachments that are not forwarded as they are now, and deleted ones that are not withdrawn. */
 export const lateChanges = async (orderId: string) => {
   const item = await get(keys.order(orderId));
   const { seal } = parseItem(Sealed, item);

@@ -16,7 +16,7 @@ export type Target = {
   readonly accounts: { readonly order: string; readonly request: string };
 };
 
-/** Writes a receipt, unless it has changed since it was read: a step may run twice at the same time. */
+/** Writes a receipt, unless it has changed since it was read, because a step may run twice at the same time. */
 export const replaceReceipt = async (request: string, before: Receipt | undefined, receipt: Receipt) => {
   const when = before ? unchanged(before) : { exists: false };
   const failed = await transact({ receipt: { update: keys.receipt(request, receipt.attachment), set: receipt, when } });
@@ -32,19 +32,19 @@ export type AnnouncedCall = {
   readonly announced: Receipt;
 };
 
-/** Restores the receipt as it was before a call that was announced and not made. */
+/** Restores the receipt as it was before an announced call that was not made. */
 export const restoreReceipt = async ({ target: { request }, before, announced }: AnnouncedCall) => {
   if (before) await replaceReceipt(request, announced, before);
   else await transact({ receipt: { delete: keys.receipt(request, announced.attachment), when: unchanged(announced) } });
 };
 
-/** What the carrier, or a malware scan, has decided. */
+/** A decision of the carrier or of the malware scan. */
 type Decision = Exclude<Receipt["state"], "pending">;
 
 /**
- * Records the outcome of a call, and the carrier's decision as an event. Undefined if another step has changed the receipt: it
- * has announced the call again, and its outcome counts. `isOver`: the carrier has responded to each attempt. `refused` says in the
- * event what it has refused to do.
+ * Records the outcome of a call, and the carrier's decision as an event. Returns undefined if another step has changed the receipt:
+ * that step has announced the call again, and its outcome counts. `isOver`: the carrier has responded to each attempt. `refused` is
+ * recorded as the event's reason.
  */
 export const completeReceipt = async (
   { target, before, announced }: AnnouncedCall,
@@ -82,7 +82,7 @@ const recordDecision = (
   return recordOf({ type: `${type}.${state}`, ...change }, originOf(ref, now));
 };
 
-/** Announces a call with the current metadata. It may be in flight for as long as its attempts, and the last one's work, take. */
+/** Announces a call with the current metadata. The call is in flight until its last attempt, and the carrier's work on it, have ended. */
 export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
   const endsBy = now.getTime() + maxCallMs(attachment.bytes) + lateMs(attachment.bytes);
   return {
@@ -114,7 +114,7 @@ export const withdrawal = (receipt: Receipt, now: Date): Receipt => ({
 
 const laterOf = (ms: number, time: string | null) => new Date(Math.max(ms, Date.parse(time ?? "") || 0)).toISOString();
 
-/** How long an earlier call that forwards the attachment may still be in flight, in seconds. */
+/** Returns how long an earlier call for the attachment may still be in flight, in seconds. */
 export const secondsInFlight = ({ in_flight_until }: Receipt) =>
   in_flight_until === null ? 0 : Math.ceil((Date.parse(in_flight_until) - Date.now()) / 1000);
 

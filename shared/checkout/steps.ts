@@ -26,7 +26,7 @@ export const beginStep = {
   timeoutSeconds: 60,
 } as const satisfies Step;
 
-/** Forwards and withdraws until the carrier has the attachments of the order's requests as the table has them. */
+/** Forwards and withdraws until the carrier's attachments match the table. */
 export const forwardStep = {
   name: "checkout/forward",
   grants: {

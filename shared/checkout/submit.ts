@@ -11,9 +11,10 @@ import { lateChanges } from "./plan.ts";
 type Submission = { readonly ref: RunRef; readonly state: State; readonly before: CheckoutRun };
 
 /**
- * Seals the order, checks the carrier's cart out, and then the order. Where an earlier run has left open whether the cart is checked
- * out, asks the carrier first, once no call of that run can be in progress. Each write is conditional on what this copy of the step
- * has read or announced: the copy that has last changed `calls_end_by` decides, and the others look again.
+ * Seals the order, checks the carrier's cart out, and then the order. If an earlier run left it unknown whether the cart is checked
+ * out, asks the carrier first, once no call of that run can be in progress. Writes that announce a call, record its outcome or lift
+ * the seal are conditional on `calls_end_by`, except for a 2xx. So the copy of the step that changed `calls_end_by` last decides,
+ * and the others look again.
  */
 export const submitOrder = async ({ run, ...state }: State & RunRef): Promise<StepResult> => {
   const ref = { order_id: state.order_id, run };
@@ -25,7 +26,7 @@ export const submitOrder = async ({ run, ...state }: State & RunRef): Promise<St
   return before.outcome_unknown && !before.sealed ? ask(submission) : checkOutCart(submission);
 };
 
-/** Forwards again, if the run may: the order has changed, or the carrier has not checked it out. */
+/** Forwards again because the order has changed, if the run has passes left. */
 const forwardAgain = async ({ ref, state }: Submission): Promise<StepResult> => {
   if (state.passes_left > 0) return roundOf(state);
   const reason = "The order's attachments keep changing: try again later.";
@@ -35,14 +36,14 @@ const forwardAgain = async ({ ref, state }: Submission): Promise<StepResult> => 
 
 const roundOf = (state: State) => ({ ...state, version: null, consecutive_waits: 0, next: "FORWARD" }) as const;
 
-/** Another copy of this step has changed the run: what it has done decides what follows. */
+/** Another copy of this step has changed the run. The step is repeated, and continues from what that copy recorded. */
 const lookAgain = ({ state }: Submission): StepResult => {
   const consecutive_waits = state.consecutive_waits + 1;
   if (consecutive_waits > checkoutLimits.consecutiveWaits) return { ...state, next: "FAIL" };
   return { ...state, consecutive_waits, next: "WAIT_TO_SUBMIT", wait_seconds: 1 };
 };
 
-/** Asks whether an earlier run has checked the cart out. If the carrier cannot say, that run's call is repeated. */
+/** Asks whether an earlier run has checked the cart out. If the carrier cannot say, repeats that run's call for a sealed order. */
 const ask = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
   const secondsLeft = secondsUntil(before.calls_end_by, new Date());
@@ -66,8 +67,8 @@ const ask = async (submission: Submission): Promise<StepResult> => {
 };
 
 /**
- * Requests the checkout of the cart. Announces the call first, until its outcome is known. The first announcement seals the order: in
- * one transaction, which succeeds only if nothing of the order has changed since the carrier got all of it.
+ * Requests the checkout of the cart. Announces the call first. The first announcement also seals the order, in one transaction,
+ * which succeeds only if the order has not changed since the carrier got all of it.
  */
 const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
@@ -95,7 +96,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
 
 const isOwn = ({ ref }: Submission) => ({ run: ref.run, status: "RUNNING", checked_out: false }) as const;
 
-/** What the response to the checkout of the cart has settled: see carrier-responses.ts. */
+/** Records what the response to the checkout of the cart settles: see carrier-responses.ts. */
 const recordResponse = async (
   submission: Submission,
   announced: string,
@@ -109,12 +110,12 @@ const recordResponse = async (
   const isInFlight = response.mayStillAct || Date.parse(before.calls_end_by) > sentAt;
   const done = { checked_out: true } as const;
   if (settles === "done") {
-    // A fact, whatever has become of the run meanwhile. From here on, nothing undoes it.
+    // This is final, whatever has happened to the run meanwhile.
     await updateRun(ref, done, { outcome_unknown: true });
     return finish(submission);
   }
   if (settles === "conflict" && reason === null && !isInFlight) {
-    // Unless another copy has called since: the conflict may be with that call.
+    // If another copy has called since, the conflict may be with that call.
     const isDone = await updateRun(ref, done, { status: "RUNNING", outcome_unknown: true, calls_end_by: announced });
     return isDone ? finish(submission) : lookAgain(submission);
   }
@@ -132,13 +133,13 @@ const recordResponse = async (
   return stop(submission, announced, { reason: refusal, failure, calls_end_by }, doubt);
 };
 
-/** A time that is `ms` after now, and later than one before. */
+/** Returns a time that is at least `ms` after now, and later than `before`. */
 const later = (now: Date, before: string, ms: number) =>
   new Date(Math.max(now.getTime() + ms, Date.parse(before) + 1)).toISOString();
 
 type Changes = Partial<CheckoutRun>;
 
-/** Records what the step has found out, and lifts the order's seal unless there is a doubt. If another copy has called since, it decides. */
+/** Records the step's result, and lifts the order's seal unless there is a doubt. If another copy has called since, that copy decides. */
 const conclude = async (
   submission: Submission,
   announced: string,
@@ -175,7 +176,7 @@ const postpone = (submission: Submission, announced: string, wait: Wait, doubt: 
   return conclude(submission, announced, { ...changes, ...waiting }, doubt, next);
 };
 
-/** Checks out the order, and thereby its requests. Its reason is what came too late for the carrier, or null. */
+/** Checks out the order, and thereby its requests. The run's reason counts the changes that came too late for the carrier. */
 const finish = async (submission: Submission): Promise<StepResult> => {
   const { ref, state } = submission;
   const { order_id, run } = ref;

@@ -5,7 +5,7 @@ import type { DeadLetter } from "./publish.ts";
 
 const client = new SQSClient(clientSettings(5_000));
 
-/** Puts a message about an event that cannot be read into the queue of dead letters, which has an alarm. */
+/** Sends a message about an event that cannot be read to the dead-letter queue, which has an alarm. */
 export const sendDeadLetter = async (letter: DeadLetter): Promise<void> => {
   await client.send(new SendMessageCommand({ QueueUrl: env.deadLettersUrl(), MessageBody: JSON.stringify(letter) }));
 };

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 
-/** What happened to a resource that its events record, besides its creation. */
+/** The actions that events record, by the type of the resource. */
 export const actions = {
   request_attachment: ["created", "updated", "deleted", "forwarded", "refused", "withdrawn"],
   order_attachment: ["created", "updated", "deleted", "forwarded", "refused", "withdrawn"],
@@ -26,10 +26,10 @@ export type Actor = z.infer<typeof Actor>;
 
 const ref = { type: z.string(), id: z.string() };
 
-/** `status` is null for the result of a malware scan, and for a redirect. */
+/** `status` is null for the result of a malware scan. */
 const EventAnswer = z.object({ status: z.nullable(z.int()) });
 
-/** The value of a property before and after an update. `record.ts` says when lists are shortened. */
+/** The value of a property before and after an update. `record.ts` shortens long lists. */
 const EventChange = z.object({
   from: z.unknown(),
   to: z.unknown(),
@@ -39,18 +39,18 @@ const EventChange = z.object({
 export type EventChange = z.infer<typeof EventChange>;
 
 /**
- * One confirmed change, as it is published. It has ids and names of properties, and no values but a file's, the status of the
- * carrier's answer, and those that operators change of accounts, users and API keys: nothing in it is confidential. Another release
- * may have written it, so its type and its actor's can be unknown.
+ * One confirmed change, as it is published. It contains ids and names of properties. Its only values are a file's size and hash,
+ * the status of the carrier's response, a settled outcome, and what operators change in accounts, users and API keys, so nothing in
+ * it is confidential. Another version may have written it, so its type and its actor's can be unknown.
  */
 export const Event = z.object({
-  /** A ULID. The same event can be delivered twice; its id tells. */
+  /** A ULID. An event can arrive twice: drop any whose id you have processed. */
   id: z.string(),
   type: z.string(),
   at: z.string(),
   account: z.string(),
   actor: z.looseObject({ ...ref, on_behalf_of: z.optional(z.string()) }),
-  /** `version` counts its changes, and is null where nothing does. The greater one is newer; a deletion has that of the last change. */
+  /** `version` counts the resource's changes; null if it has no version. A higher version is newer. A deletion keeps the last version. */
   resource: z.object({ ...ref, version: z.nullable(z.int()) }),
   parent: z.nullable(z.object(ref)),
   /** The names of the properties that an update changed, or null for any other event. */
@@ -58,24 +58,24 @@ export const Event = z.object({
   changes: z.optional(z.record(z.string(), EventChange)),
   file: z.optional(z.object({ bytes: z.int(), sha256: z.string() })),
   answer: z.optional(EventAnswer),
-  /** How an operator has settled whether the carrier has checked a cart out. */
+  /** The outcome of a cart's checkout, as an operator has settled it. */
   outcome: z.optional(z.enum(["checked_out", "open"])),
   /** The `X-Request-Id` of the response that confirmed the change, or null if there was none. */
   request_id: z.nullable(z.string()),
 });
 export type Event = z.infer<typeof Event>;
 
-/** An event in the table. It has words of the carrier and of the customer, which are for operators only. */
+/** An event in the table. It also contains texts of the carrier and of the customer, which are for operators only. */
 export const StoredEvent = z.extend(Event, {
   answer: z.optional(z.extend(EventAnswer, { text: z.string() })),
-  /** The name and the filename that the carrier was sent. */
+  /** The attachment's name and filename, as sent to the carrier. */
   name: z.optional(z.string()),
   filename: z.optional(z.string()),
-  /** Why a run of the checkout failed, or was settled, what came too late for the carrier, or what it refused to do. */
+  /** Why a checkout run failed or was settled, the changes that came too late for the carrier, or the action that it refused. */
   reason: z.optional(z.string()),
 });
 export type StoredEvent = z.infer<typeof StoredEvent>;
 
-/** An event as this release publishes it. */
+/** An event as this version publishes it. */
 export const WrittenEvent = z.extend(Event, { actor: Actor });
 export type WrittenEvent = z.infer<typeof WrittenEvent>;

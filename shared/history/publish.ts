@@ -19,7 +19,7 @@ type StreamRecord = z.infer<typeof StreamRecord>;
 
 const Batch = z.object({ Records: z.array(z.object({ dynamodb: StreamRecord })) });
 
-/** EventBridge refuses a whole call for one type that is too long; the SDK for one time that is none. */
+/** EventBridge rejects a whole call if one type is too long, and the SDK if one time is invalid. */
 const Publishable = z.extend(Event, {
   type: z.string().check(z.minLength(1), z.maxLength(128)),
   at: z.string().check(z.refine((at) => !Number.isNaN(Date.parse(at)))),
@@ -50,7 +50,7 @@ type Judged = {
   readonly letter?: DeadLetter;
 };
 
-/** Reads one record by itself: one that cannot be read stops no other. */
+/** Reads one record by itself, so that an unreadable one stops no other. */
 const judge = (record: StreamRecord): Judged => {
   try {
     return { record, entry: entryOf(record) };
@@ -62,10 +62,10 @@ const judge = (record: StreamRecord): Judged => {
 };
 
 /**
- * Puts the new events of a batch on the bus, ten at a time, and hands those that cannot be read to `bury`. Returns those of the
- * first ten that the bus has not accepted. Lambda tries again from the first of them on, so later ones are not sent now, and some
- * that the bus has accepted are sent twice.
- * https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
+ * Puts the new events of a batch on the bus, ten at a time, and hands those that cannot be read to `bury`. Stops at the first ten
+ * of which the bus refuses some, and returns those. Lambda retries from the first of them on, so later events are not sent now, and
+ * some accepted events are sent twice.
+ * Source: https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
  */
 export const publish = async (batch: unknown, bury: (letter: DeadLetter) => Promise<void> | void) => {
   const records = z.parse(Batch, batch).Records.map(({ dynamodb }) => judge(dynamodb));

@@ -3,7 +3,6 @@ import type { Write } from "../table/expressions.ts";
 import { type EventSubject, keys, lookupOf } from "../table/keys.ts";
 import type { Actor, EventChange, EventType, StoredEvent, WrittenEvent } from "./event.ts";
 
-/** Where a change comes from. Every function that changes something for somebody gets one. */
 export type Origin = {
   readonly now: Date;
   readonly actor: Actor;
@@ -20,7 +19,7 @@ type Change = {
   readonly changes?: Changes | undefined;
   readonly file?: WrittenEvent["file"];
   readonly outcome?: WrittenEvent["outcome"];
-  /** What is stored and not published, but for the answer's status. */
+  /** Stored but not published, except for the status of the answer. */
   readonly evidence?: Pick<StoredEvent, "answer" | "name" | "filename" | "reason">;
 };
 
@@ -29,13 +28,13 @@ export type Changes = Readonly<Record<string, { readonly from: unknown; readonly
 /** When what is recorded now expires, in seconds: after 400 days. */
 export const expiryOf = (now: Date): number => Math.floor(now.getTime() / 1000) + 400 * 24 * 60 * 60;
 
-// EventBridge takes 256 KB in a call, which has ten events; the rest of one has up to 8 KB.
+// A call to EventBridge takes 256 KB and has up to ten events. Without its lists, an event has up to 8 KB.
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/calculate-putevents-entry-size.html
 const maxListBytes = 16_384;
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
-/** The beginning of a list, up to half of what the lists of a change may take. */
+/** Returns the beginning of a list, up to half of the size that a change's lists may have. */
 const beginningOf = (list: readonly unknown[]) => {
   let bytes = 0;
   return list.filter((one) => {
@@ -45,8 +44,8 @@ const beginningOf = (list: readonly unknown[]) => {
 };
 
 /**
- * Shortens a user's permissions, which can be 255 KB. Lists that are too long have only what the other one has not (`unchanged`
- * counts what both have), and of that only as much as there is room for (`omitted` counts the rest).
+ * Shortens long lists, such as a user's permissions, which can be 255 KB. They keep only the elements that differ, as many as fit.
+ * `unchanged` counts the elements in both lists, `omitted` the differing ones left out.
  */
 const shortened = ({ from, to }: Changes[string]): EventChange => {
   if (!Array.isArray(from) || !Array.isArray(to) || bytesOf([from, to]) <= maxListBytes) return { from, to };
@@ -57,11 +56,11 @@ const shortened = ({ from, to }: Changes[string]): EventChange => {
   return { ...part, unchanged: before.size - removed.length, ...(omitted > 0 && { omitted }) };
 };
 
-/** An attachment's events are kept with its order or request, any other with its resource. */
+/** An attachment's events are stored with its order or request, any other with its resource. */
 const subjectOf = ({ type, resource, parent }: Change): EventSubject =>
   parent && type !== "request.created" ? parent : resource;
 
-/** Returns the write that records a change. It belongs in the transaction of the change: neither exists without the other. */
+/** Returns the write that records a change. It belongs in the transaction of the change, so that neither exists without the other. */
 export const recordOf = (change: Change, { now, actor, request_id }: Origin): Write => {
   const { type, account, resource, parent = null, changes, file, outcome, evidence } = change;
   const changed = changes ? Object.keys(changes) : change.changed;

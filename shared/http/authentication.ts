@@ -12,7 +12,7 @@ import { listHeader, pathId, type RequestEvent } from "./request.ts";
 
 const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
 
-/** Starts reading the API key. 401 if the request has none, or several: a firewall may have counted another one. */
+/** Starts reading the API key. Throws 401 if the request has none, or several, because a firewall may have counted another one. */
 const readApiKey = (event: RequestEvent): Promise<ApiKey | undefined> => {
   const token = bearer.exec(listHeader(event, "Authorization") ?? "")?.[1];
   if (token === undefined) throw unauthorized();
@@ -21,7 +21,7 @@ const readApiKey = (event: RequestEvent): Promise<ApiKey | undefined> => {
 
 type Load<L> = (given: Given) => Promise<L>;
 
-/** Reads the API key, its user and what the access check loads at the same time. An error of `loading` waits for its turn. */
+/** Reads the API key, its user and the access check's data at the same time. An error of `loading` is thrown when it is awaited. */
 export const readCaller = async <L>(given: Given, load: Load<L>) => {
   const loading = load(given);
   const [apiKey, user] = await Promise.all([
@@ -34,7 +34,7 @@ export const readCaller = async <L>(given: Given, load: Load<L>) => {
 
 type ReadCaller = { readonly apiKey: ApiKey | undefined; readonly user: User | undefined };
 
-/** Returns the caller, or throws a 401. Nothing is cached between requests, so revoking a key takes effect at once. */
+/** Returns the caller, or throws 401. Nothing is cached between requests, so revoking a key takes effect immediately. */
 export const authenticate = ({ apiKey, user }: ReadCaller, now: Date, note: Note): Principal => {
   note("the API key exists", apiKey?.id ?? "");
   if (!apiKey) throw unauthorized();
@@ -49,7 +49,6 @@ export const authenticate = ({ apiKey, user }: ReadCaller, now: Date, note: Note
   return { apiKey, user };
 };
 
-/** What authentication adds to a request: the caller, and what was read at the same time. */
 export type Authenticated<L> = {
   readonly now: Date;
   readonly principal: Principal;
@@ -59,7 +58,7 @@ export type Authenticated<L> = {
 
 export type AuthenticatedEvent<L> = RequestEvent & { authenticated: Authenticated<L> };
 
-/** Middleware: 401 unless the API key of the request is valid. Meanwhile, it reads what the access check loads. */
+/** Middleware: throws 401 unless the API key is valid. Meanwhile, reads the data of the access check. */
 export const authentication = <L>(load: Load<L>): MiddlewareObj<AuthenticatedEvent<L>, APIGatewayProxyResult> => ({
   before: async ({ event }) => {
     const now = new Date();

@@ -16,10 +16,9 @@ import { precondition, type Reply, respond, response, responseOrNotModified } fr
 
 type Schema = z.core.$ZodType;
 
-/** What an access check returns. `owner` is the account that owns what the request is about, `current` the document. */
+/** The result of an access check. `owner` is the account that owns the resource, `current` the resource's document. */
 type Admitted = { readonly owner: string; readonly current?: Properties; readonly [name: string]: unknown };
 
-/** What an endpoint's handler gets: the result of the access check, the input, and where its changes come from. */
 type HandlerArguments<A, I> = A & {
   readonly input: I;
   readonly origin: Origin;
@@ -27,14 +26,14 @@ type HandlerArguments<A, I> = A & {
   readonly precondition: Precondition;
 };
 
-/** A route that reads a form brings its reader (`withForm`), so that other functions' bundles do not contain it. */
+/** A route that reads a form has its reader (`withForm`), so that other functions' bundles do not contain the reader. */
 type BodyReader<R extends Route> = R["reads"] extends FormReads
   ? { readonly readBody: ReadBody }
   : { readonly readBody?: never };
 
 /**
- * Returns the function of a route: the order of checks that functions/README.md describes, then the handler. README.md beside this
- * file has the steps.
+ * Returns the function of a route, which makes the checks in the order of functions/README.md and then calls the handler. README.md
+ * in this folder lists the steps.
  */
 export const endpoint = <S extends Schema, R extends Route, L, A extends Admitted>(
   route: R & { readonly reads: Reads<S> } & BodyReader<R>,
@@ -62,7 +61,7 @@ export const endpoint = <S extends Schema, R extends Route, L, A extends Admitte
     });
   const handler = (event: AuthenticatedEvent<L>, context: Context) =>
     withDeadline(context.getRemainingTimeInMillis(), () => checked(event, context));
-  /** For `admin access`: the checks of an API key and of the ids in the path. Throws the error of the one that refuses. */
+  /** For `admin access`: checks an API key and the ids in the path. Throws the error of the check that refuses. */
   const admission = async (apiKey: ApiKey | undefined, ids: Readonly<Record<string, string>>, note: Note) => {
     const now = new Date();
     const given = { pathId: (name: string) => pathId({ pathParameters: ids }, name), apiKey: Promise.resolve(apiKey) };
@@ -78,8 +77,8 @@ export type Admission = ReturnType<typeof endpoint>["admission"];
 type Listing<Q> = { readonly reads: QueryReads<z.core.$ZodType<Q>> };
 
 /**
- * Adds the page of a list to an access check. The page is read while the check loads, so that it takes no more round trips. Its
- * error is thrown where the endpoint awaits the page: after all checks.
+ * Adds the page of a list to an access check. Reads the page while the check loads, so that it takes no more round trips. An error
+ * of the page is thrown when the endpoint awaits the page, after all checks.
  */
 export const withPage = <R, Q, L, A, P>(
   access: AccessCheck<R, L, A>,

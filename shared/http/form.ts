@@ -13,9 +13,9 @@ import { header, type RequestEvent } from "./request.ts";
 type Part = string | UploadedFile;
 
 /**
- * Parses a multipart/form-data body (RFC 7578) into `{type, data: {...}}`. `filename` is by default the file's own name. Leaves out
- * unknown parts and empty texts, which HTML forms send for empty fields, and reports a part that is given more than once. 415 for
- * another media type, 413 for a file over the limit, 422 for a form that cannot be parsed.
+ * Parses a multipart/form-data body (RFC 7578) into `{type, data: {...}}`. `filename` defaults to the file's own name. Leaves out
+ * unknown parts and empty texts, which HTML forms send for empty fields, and reports a part that is given more than once. Throws
+ * 415 for another media type, 413 for a file over the limit, and 422 for a form that cannot be parsed.
  */
 export const readForm = async (event: RequestEvent, reads: FormReads): Promise<ReadInput> => {
   requireMediaType(event, "multipart/form-data");
@@ -35,7 +35,7 @@ export const readForm = async (event: RequestEvent, reads: FormReads): Promise<R
   const data = new Map<string, Part>();
   const problems: Problem[] = [];
   for (const [name, all] of Map.groupBy(parts, (one) => one.name)) {
-    // Some generated clients send the path of a file as a text, too.
+    // Some generated clients also send the path of a file as a text.
     const files = all.filter(({ part }) => typeof part !== "string");
     const [first, second] = files.length > 0 ? files : all;
     const property = /^data\[(.+)\]$/.exec(name)?.[1];
@@ -67,7 +67,7 @@ const sizeOf = ({ chunks }: RawPart) => chunks.reduce((sum, { length }) => sum +
 
 /** Splits a form (RFC 2046, 5.1.1) with busboy's parser. */
 const splitForm = async (contentType: string, body: Buffer): Promise<RawPart[]> => {
-  // The parameters of both headers have the same syntax. Node's MIMEType takes seconds for one of 20 KB of spaces.
+  // Content-Type and Content-Disposition have the same syntax of parameters. Node's MIMEType takes seconds for 20 KB of spaces.
   const { boundary = "" } = parse(contentType).parameters;
   if (boundary.length < 1 || boundary.length > 70) throw unreadable("its boundary must have 1 to 70 characters");
   const pieces = piecesOf(body, boundary);
@@ -88,9 +88,9 @@ const splitForm = async (contentType: string, body: Buffer): Promise<RawPart[]> 
 };
 
 /**
- * Cuts a form after each delimiter, and leaves out the delimiters' padding: the parser drops headers after it. It also drops what
- * comes before the first delimiter, and cuts a file that contains one. So the boundary must first occur at the beginning of a line,
- * each line that begins with it must be a delimiter, and none may follow the last one.
+ * Cuts a form after each delimiter, and leaves out the delimiters' padding, because the parser drops headers after padding. The
+ * parser also drops any text before the first delimiter, and cuts a file that contains a delimiter. So the boundary must first
+ * occur at the beginning of a line, each line that begins with it must be a delimiter, and none may follow the closing one.
  */
 const piecesOf = (body: Buffer, boundary: string): Buffer[] => {
   const delimiter = Buffer.from(`\n--${boundary}`);
@@ -114,7 +114,7 @@ const piecesOf = (body: Buffer, boundary: string): Buffer[] => {
   throw unreadable("the closing delimiter is missing");
 };
 
-/** Refuses a part with a line that is not a header: the parser drops it and all headers that follow. */
+/** Refuses a part with a line that is not a header, because the parser drops that line and all headers after it. */
 const checkHeaders = (parts: readonly Buffer[]): void => {
   let bytes = 0;
   for (const [index, part] of parts.entries()) {
@@ -130,16 +130,17 @@ const checkHeaders = (parts: readonly Buffer[]): void => {
   }
 };
 
-/** `fault`: why the header cannot be read, as a sentence that begins with the part. Then `name` is only for that sentence. */
+/** `fault` is the predicate of a sentence about the part: why its header cannot be read. Then `name` is only the sentence's subject. */
 type Disposition = { readonly name?: string; readonly filename?: string | undefined; readonly fault?: string };
 
-/** A parameter: names are tokens, values too, or quoted. A semicolon can be the last. Of `a"b"`, only filename* makes sense. */
+/** Matches a parameter. Names are tokens; values are tokens or quoted. A semicolon can come last. `a"b"` is for filename* only. */
 const parameter = /[ \t]*;(?:[ \t]*([!#-'*+.^`|~\w-]+)[ \t]*=[ \t]*([!#-'*+.^`|~\w-]*"[^"]*"|[!#-'*+.^`|~\w-]+))?/gy;
 
 /**
  * Returns the name of a part and its file's name. `filename*` takes precedence over `filename` (RFC 6266). For a quote or a line
- * break, browsers and most HTTP clients send %22, %0D or %0A (WHATWG). Others send \" for a quote. Any other backslash is left as it
- * is, because Windows separates folders with it. Refuses what could be read in two ways, and what would be shortened or dropped.
+ * break, browsers and most HTTP clients send %22, %0D or %0A (WHATWG). Others send \" for a quote. Keeps any other backslash,
+ * because Windows separates folders with it. Refuses headers that could be read in two ways, and values that would be shortened or
+ * dropped.
  */
 const dispositionOf = (headers: Headers): Disposition => {
   const [sent, another] = headers.get("content-disposition") ?? [];
@@ -170,23 +171,23 @@ const dispositionOf = (headers: Headers): Disposition => {
     name === undefined && "has no name",
   ].find(Boolean);
   if (!fault) return { ...(name !== undefined && { name }), filename };
-  // A name that is long or not readable does not help.
+  // A long or unreadable name does not help the caller.
   return { ...(name && /^[\w.[\]-]{1,64}$/.test(name) && { name }), fault };
 };
 
-/** Names why parameters cannot be read from `rest` on. `last` is the value before it. */
+/** Returns why the parameters from `rest` on cannot be read. `last` is the value before `rest`. */
 const faultOf = (rest: string, last: string | undefined): string => {
   if (last !== undefined) return last.endsWith('"') ? "has a value with a bare quote" : "has a value that needs quotes";
   return /^[^"]*"[^"]*$/.test(rest) ? "has a quote that is not closed" : "has a parameter that cannot be read";
 };
 
-/** What a token or a quoted text stands for. */
+/** Returns the value of a token or of a quoted text. */
 const unquoted = (sent: string | undefined): string | undefined => {
   if (!sent?.startsWith('"')) return sent;
   return sent.slice(1, -1).replaceAll(/%(?:22|0d|0a)/gi, (found) => decodeURIComponent(found));
 };
 
-/** Undefined if there is none, or if it cannot be decoded. Some clients put quotes around filename*, or around its text. */
+/** Returns undefined if there is no name or it cannot be decoded. Some clients put quotes around filename*, or around its text. */
 const filenameOf = (values: ReadonlyMap<string, string>): string | undefined => {
   const [plain, extended] = [unquoted(values.get("filename")), values.get("filename*")];
   if (extended === undefined) return plain && decodedWords(plain);
@@ -194,7 +195,7 @@ const filenameOf = (values: ReadonlyMap<string, string>): string | undefined => 
   return decoded === "" ? (plain ?? decoded) : decoded;
 };
 
-/** Decodes a text that consists of encoded words (RFC 2047), as some clients send a name. Undefined if one cannot be decoded. */
+/** Decodes a text that consists of encoded words (RFC 2047), as some clients send names. Returns undefined if one cannot be decoded. */
 const decodedWords = (text: string): string | undefined => {
   if (!/^\s*(=\?[^?\s]+\?[BQ]\?[ ->@-~]*\?=\s*)+$/i.test(text)) return text;
   const words = Array.from(
@@ -203,7 +204,7 @@ const decodedWords = (text: string): string | undefined => {
       // A language can follow the charset (RFC 2231).
       charset: charset.replace(/\*.*/, "").toLowerCase(),
       bytes: encoding.toUpperCase() === "B" ? Buffer.from(content, "base64") : fromQ(content),
-      // One character of Base64 beyond groups of four means no byte, and Node drops it.
+      // A single Base64 character after groups of four encodes no byte, and Node drops it.
       isValid: (encoding.toUpperCase() === "B"
         ? /^(?:[a-z\d+/]{4})*(?:[a-z\d+/]{2,3}={0,2})?$/i
         : /^(?:[^=]|=[\da-f]{2})*$/i
@@ -232,7 +233,7 @@ const fromQ = (content: string) =>
     "latin1",
   );
 
-/** What a header declares, for an error's detail. */
+/** Shortens a header's value to printable characters, for an error's detail. */
 const printable = (value: string) => value.replaceAll(/[^!-~]/g, "?").slice(0, 40);
 
 /** Returns a file or a text. A plain field is not a file: the text "loa.pdf" means that curl's @ was forgotten. */

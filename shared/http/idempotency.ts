@@ -26,7 +26,7 @@ const problemsOf = (key: string, isRepeated: boolean): Problem[] => {
   return allowed.test(key) ? [] : [problemIn(...at, "constraint.format", "must be visible ASCII characters")];
 };
 
-/** Reads an earlier use of the key as soon as the account is known: in the same round trip as the user. */
+/** Reads an earlier use of the key as soon as the account is known, in the same round trip as the user. */
 export const readIdempotencyKey = async (
   event: Pick<RequestEvent, "httpMethod" | "headers" | "multiValueHeaders">,
   apiKey: Promise<ApiKey | undefined>,
@@ -44,7 +44,7 @@ const StoredUse = z.object({ fingerprint: z.string(), id: z.string(), at: z.stri
 /** Leaves out the bytes of a file: its SHA-256 is compared instead. */
 const withoutBytes = (_name: string, value: unknown) => (value instanceof Uint8Array ? undefined : value);
 
-/** Two bodies are the same if their parsed content and their paths are. Another multipart boundary makes no difference. */
+/** Two requests are the same if their routes, ids and parsed contents are. Another multipart boundary makes no difference. */
 const fingerprintOf = ({ name }: Pick<Route, "name">, event: RequestEvent, compared: unknown): string => {
   const ids = Object.keys(event.pathParameters ?? {}).map((parameter) => pathId(event, parameter).requestedId);
   return createHash("sha256")

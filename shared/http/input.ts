@@ -10,7 +10,7 @@ import { header, type RequestEvent } from "./request.ts";
 export type ReadBody = (event: RequestEvent) => Promise<ReadInput>;
 export type ReadInput = { readonly input: unknown; readonly problems: readonly Problem[] };
 
-/** 415 for another media type, and for a body that is compressed or otherwise encoded. */
+/** Throws 415 for another media type, and for a body that is compressed or otherwise encoded. */
 export const requireMediaType = (event: RequestEvent, expected: "application/json" | "multipart/form-data"): void => {
   const [sent = ""] = (header(event, "Content-Type") ?? "").split(";");
   if (sent.trim().toLowerCase() !== expected) throw unsupportedMediaType(expected);
@@ -18,7 +18,7 @@ export const requireMediaType = (event: RequestEvent, expected: "application/jso
     throw unsupportedMediaType(expected, "The body must not have a Content-Encoding.");
 };
 
-/** Parses a JSON body. 415 for another media type, 413 if it is too large, 422 if it cannot be parsed. */
+/** Parses a JSON body. Throws 415 for another media type, 413 if the body is too large, and 422 if it cannot be parsed. */
 export const readJson: ReadBody = async (event) => {
   requireMediaType(event, "application/json");
   const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
@@ -33,11 +33,11 @@ export const readJson: ReadBody = async (event) => {
   }
 };
 
-/** Validates the query against the route's schema. 422 with all problems. */
+/** Validates the query against the route's schema. Throws 422 with all problems. */
 export const parseQuery = <S extends z.core.$ZodType>(event: RequestEvent, { schema }: QueryReads<S>): z.output<S> => {
   const all = Object.entries(event.multiValueQueryStringParameters ?? {});
   const repeated = new Map(all.filter(([, values = []]) => values.length > 1));
-  // A list is no valid value of any parameter.
+  // No parameter accepts a list, so a repeated one is invalid.
   const checked = check(schema, { ...event.queryStringParameters, ...Object.fromEntries(repeated) }, "query");
   const onlyOnce = (one: Problem) =>
     repeated.has(one.pointer.slice(1)) ? { ...one, detail: "must be given only once" } : one;

@@ -4,7 +4,7 @@ import type { PathId } from "../tenants/access.ts";
 
 type GatewayContext = APIGatewayProxyEvent["requestContext"];
 
-/** An event of API Gateway's REST proxy integration, with what the functions read of its context. */
+/** An event of API Gateway's REST proxy integration, with those properties of its context that the functions read. */
 export type GatewayEvent = Omit<APIGatewayProxyEvent, "requestContext"> & {
   readonly requestContext: Pick<GatewayContext, "requestId" | "extendedRequestId" | "requestTimeEpoch">;
 };

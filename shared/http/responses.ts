@@ -37,14 +37,14 @@ const isNotModified = (event: RequestEvent, tag: string): boolean => {
   return tags.some((one) => one === "*" || one.replace(/^W\//, "") === tag);
 };
 
-/** What an endpoint's handler returns: a body, additional headers, and what the request's log line says of it. */
+/** The result of an endpoint's handler: a body, additional headers, and fields for the request's log line. */
 export type Reply = {
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly logged?: Readonly<Record<string, unknown>>;
 };
 
-/** Returns a document with its ETag. `bytes` is the size of the file that was deleted with it, `included` what `include` asked for. */
+/** Returns a document with its ETag. `bytes` is the size of the deleted file, `included` the documents that `include` requested. */
 export const documentReply = (
   body: unknown,
   version: number,

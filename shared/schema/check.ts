@@ -96,7 +96,7 @@ const describeIssue = (schema: $ZodType, issue: Issue): Described => {
   }
 };
 
-/** For a rule without a message of its own. A test demands one from every rule of a request. */
+/** For a rule without its own message. A test requires that every rule of a request has one. */
 const invalidDetail = "is not valid";
 
 /** Describes properties that a schema does not have. Their names can have any length. */
@@ -122,8 +122,9 @@ type Checked<T> =
   | { readonly value?: never; readonly problems: readonly Problem[] };
 
 /**
- * Whether another problem of a property says as much: that it is missing or of the wrong type, or, later, the same again. zod
- * reports a number beyond 2^53 by a limit of its own before the schema's, and an empty array in place of a text as too short.
+ * Whether `other` makes another problem of the same property redundant: an earlier one, if the value is missing or has the wrong
+ * type; a later one, if it has the same sub-code. zod reports a number beyond 2^53 by a limit of its own before the schema's, and
+ * an empty array in place of a text also as too short.
  */
 const saysAsMuch = (other: Problem, isLater: boolean, { pointer: at, sub_code }: Problem) =>
   other.pointer === at &&

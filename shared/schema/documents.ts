@@ -39,7 +39,7 @@ type QueryTexts<Q> = {
 };
 type Texts<R extends Reads> = R extends QueryReads<infer S> ? { readonly query: QueryTexts<z.output<S>> } : unknown;
 
-/** Adds texts and examples to a row. The description of a query parameter that is missing does not compile. */
+/** Adds texts and examples to a row. A missing description of a query parameter does not compile. */
 export const documented = <R extends Route>(route: R, docs: Docs & Texts<R["reads"]>): DocumentedRoute => ({
   ...route,
   docs,

@@ -9,14 +9,14 @@ import { oneOf } from "./check.ts";
 
 const ulidInAnyCase = /^(?!0{26}$)[0-7][0-9A-HJKMNP-TV-Z]{25}$/i;
 
-/** Returns a ULID in upper case, or undefined for `noId` and any other text: no resource has such an id. */
+/** Returns a ULID in upper case, or undefined for any other text and for `noId`, which no resource has. */
 export const parseUlid = (sent: string): string | undefined =>
   ulidInAnyCase.test(sent) ? sent.toUpperCase() : undefined;
 
 /** A ULID that no resource can have. Reading it costs the same as reading an existing one. */
 export const noId = "00000000000000000000000000";
 
-/** Returns a new ULID. The package would ask the system for each of its sixteen random characters: 25 µs, where `randomInt` takes 1. */
+/** Returns a new ULID. By itself, the package would ask the system for each of sixteen random characters: 25 µs, instead of 1. */
 export const newId = (time = Date.now()): string => ulid(time, () => randomInt(32) / 32);
 
 export const Ulid = z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/));
@@ -35,7 +35,7 @@ const wellFormed = () => z.refine<string>((value) => value.isWellFormed(), { err
 /** Text of at most `max` characters (Unicode code points, not UTF-16 units). */
 export const text = (max: number) => z.string().check(z.maxLength(max), wellFormed());
 
-/** Values that form builders pad with blanks. A blank one is not padded, but wrong. */
+/** Trims values, because form builders may pad them. A blank value stays as it is, and the schema rejects it. */
 export const padded = <S extends z.core.$ZodType>(schema: S) =>
   z.pipe(
     z.transform((sent: unknown) => (typeof sent === "string" ? sent.trim() || sent : sent)),

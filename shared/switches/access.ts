@@ -27,12 +27,12 @@ type FoundAccount = {
 };
 
 /**
- * For listing the switches of an account, and creating one in it: the account in the path or, without one, the API key's own. The
- * account in the path is the API key's own or one below it; for any other, nothing more is read.
+ * For listing the switches of an account, and creating one in it: the account in the path or, without one, the API key's own. For
+ * an account that the API key cannot access, reads nothing more.
  */
 export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Owner & { readonly account: Account }> = {
   load: async ({ pathId, apiKey }, { parent, operation }) => {
-    // A list needs the exact number of its switches.
+    // A list returns the exact number of its switches.
     const read = operation === "index" ? readCountedAccount : readAccount;
     const accountId = parent ? pathId("account_id") : undefined;
     const [named, caller] = await Promise.all([accountId?.id ? read(accountId.id) : undefined, apiKey]);

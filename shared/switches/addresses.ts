@@ -1,14 +1,14 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-/** The formats of endpoints. Another program delivers than the one that checks, so each text must have one host for all parsers. */
+/** The formats of endpoints. Delivery uses another parser, so all parsers must find the same host in a text. */
 
-/** Labels of 1 to 63 letters, digits, hyphens and underscores, the first and last character not a hyphen: 253 characters in all. */
+/** Labels of 1 to 63 letters, digits, hyphens and underscores, without a hyphen at either end, and at most 253 characters in all. */
 const dnsName = /^(?=.{1,253}$)(?:[a-z\d_](?:[a-z\d_-]{0,61}[a-z\d_])?\.)*[a-z\d_](?:[a-z\d_-]{0,61}[a-z\d_])?$/i;
 
 /** Browsers, curl and Node read 127.1, 0x7f000001 and 2130706433 as 127.0.0.1. Other programs look these names up. */
 const isLikeIPv4 = (name: string) => /(^|\.)(\d+|0x[\da-f]*)$/i.test(name);
 
-/** Whether a text is a DNS name, as which a dot may end it, or an IP address. Node refuses labels in Punycode that mean nothing. */
+/** Whether a text is an IP address or a DNS name, which may end with a dot. Node rejects invalid Punycode labels. */
 const isHost = (host: string): boolean => {
   if (host.startsWith("[")) return /^\[[\da-f:.]+\]$/i.test(host) && isIPv6(host.slice(1, -1));
   const name = host.replace(/\.$/, "");
@@ -26,7 +26,7 @@ export const isHostAndPort = (text: string): boolean => {
 /** The characters of RFC 3986. */
 const httpUrl = /^https?:\/\/([^/?#]+)(?:[/?#](?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})*)?$/i;
 
-/** Whether a text is an absolute URL as in RFC 3986. User info would be a secret in the wrong place. */
+/** Whether a text is an absolute URL as in RFC 3986. Refuses user info, which would be a secret in the wrong place. */
 export const isHttpUrl = (text: string): boolean => {
   const [, authority] = httpUrl.exec(text) ?? [];
   const hasOneFragment = text.indexOf("#") === text.lastIndexOf("#");

@@ -15,7 +15,7 @@ import {
 import * as rows from "./routes.ts";
 import { NewSwitch, SwitchChanges, SwitchData, settingsDescriptions, settingsExample } from "./switch-schema.ts";
 
-/** What the OpenAPI document says about the endpoints of switches: documents, texts and examples. No function loads this file. */
+/** The endpoints of switches in the OpenAPI document: their documents, texts and examples. No function loads this file. */
 
 const accountData = stated("AccountData", { ...statedId, name: [z.string(), "The name of the account."] });
 const AccountDocument = z.object({ type: z.literal("account"), data: accountData.schema });
@@ -48,7 +48,7 @@ const invalid = {
     problem("sms_secret", "constraint.required", "can't be blank"),
   ],
 };
-// The name of the other example, so that both can be sent for the same account.
+// Differs from the other example's name, so that both can be sent for the same account.
 const failover = { name: "Harborline failover" };
 const query = { include: { account: "the account of the switch." } };
 const listing = {

@@ -13,7 +13,7 @@ import { Switch, switchDocument } from "./switch-schema.ts";
 
 export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(Switch, keys.switch(id));
 
-/** 64 KiB are for the page's envelope and the headers. */
+/** Reserves 64 KiB for the page's envelope and the headers. */
 const maxPageBytes = lambdaResponseBytes - 65_536;
 
 /** An entry in the list of an account. */
@@ -44,10 +44,10 @@ export const readSwitches = async (ids: readonly string[]): Promise<Switch[]> =>
 type Query = PageQuery & { readonly include?: Include };
 
 /**
- * Reads a page of the switches of an account and all accounts below it: of the account in the path or, without one, of the
- * API key's own. Takes two round trips, however many accounts there are: the entries of the account's list, then the
- * switches. An account in the path is read first: one that the API key cannot access takes the same reads as one that
- * does not exist. A page that would exceed Lambda's limit ends early.
+ * Reads a page of the switches of an account and all accounts below it. The account is that in the path or, without one, the API
+ * key's own. Takes two round trips, however many accounts there are: the entries of the account's list, then the switches. An
+ * account in the path is read first, so that one that the API key cannot access takes the same reads as one that does not exist. A
+ * page that would exceed Lambda's limit ends early.
  */
 export const switchPage = async (
   { apiKey }: Given,

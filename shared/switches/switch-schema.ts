@@ -23,17 +23,17 @@ const MmsFormat = z.enum(["SERVICE_SMS_1_0", "LEGACY_SMS_2_0", "SERVICE_MMS_1_0"
 
 type Channel = "sms" | "mms";
 
-/** Their format depends on the channel's protocol. */
+/** The format of an endpoint depends on the channel's protocol. */
 const Endpoint = text(limits.endpointLength);
 const Endpoints = z.array(Endpoint).check(z.maxLength(limits.endpoints));
 export const Identity = z.nullable(text(limits.identityLength));
 export const Secret = z.nullable(text(limits.secretLength));
 
-/** What every credential must match, whatever the method: no line breaks and no NUL. */
+/** The pattern of every credential, whatever the method: no line breaks and no NUL. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
 export const credential = /^[^\r\n\u0000]*$/;
 
-/** What callers set of a switch. To add a setting, add it here, with a default for older items, and its description and example below. */
+/** The properties that callers set. Add new ones here, with a default for older items, and their descriptions and examples below. */
 const settings = {
   name: nonBlankText(limits.nameLength),
   sms_enabled: z._default(z.boolean(), false),
@@ -109,7 +109,7 @@ export type SwitchSettings = z.infer<typeof NewSwitch>;
 
 const Settings = z.object(withoutDefaults(settings));
 
-/** A switch as callers get it: `data` of its document. */
+/** A switch as callers receive it: the `data` of its document. */
 export const SwitchData = z.object({
   id: Ulid,
   ...Settings.shape,
@@ -120,7 +120,7 @@ export const SwitchData = z.object({
 });
 export type SwitchData = z.infer<typeof SwitchData>;
 
-/** As it is stored. `ancestors`: the accounts above, root first. A property that is added needs a default, as older items lack it. */
+/** A switch as it is stored. `ancestors`: the accounts above, root first. A new property needs a default, because older items lack it. */
 export const Switch = z.object({
   id: z.string(),
   ...withoutRules(NewSwitch.shape),
@@ -170,7 +170,7 @@ const control: Refusal = [/\p{Cc}/u, "must not contain control characters with B
 const colon: Refusal = [/:/, "must not contain a colon with BASIC"];
 const invisible: Refusal = [/[^!-~]/, "must contain only visible ASCII characters with BEARER"];
 
-/** What a header cannot carry with a method, and the colon that ends the user name of BASIC (RFC 7617, RFC 6750). */
+/** The characters that a header cannot contain with a method, and the colon, which ends the user name of BASIC (RFC 7617, RFC 6750). */
 const refusedCredentials = {
   NONE: { secret: [lineBreak], identity: [lineBreak] },
   BASIC: { secret: [control], identity: [control, colon] },

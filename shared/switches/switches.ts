@@ -51,8 +51,8 @@ const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings
 });
 
 /**
- * Creates a switch, its name, and its entries in the lists of its account and all above, in one transaction. With an Idempotency-Key
- * that was used before, returns the switch that was created then. 422 if the name is taken in that account.
+ * Creates a switch, its name, and its entries in the lists of its account and all above, in one transaction. With an
+ * Idempotency-Key that was used before, returns the switch that was created then. Throws 422 if the name is taken in that account.
  */
 export const createSwitch = async (
   account: Account,
@@ -82,7 +82,7 @@ const reread = (id: string) => async (): Promise<Switch> => {
   return found;
 };
 
-/** The rules apply to the result, and are checked again if another change was faster. Without changes, writes nothing. */
+/** Applies the rules to the result, again if another change was faster. If nothing differs, writes nothing. */
 export const updateSwitch = (
   current: Switch,
   changes: SwitchChanges,

@@ -14,19 +14,20 @@ export const dynamodb = (): DynamoDBDocumentClient => {
 
 const createClient = () => {
   const plain = new DynamoDBClient(clientSettings(2_500));
-  // Without a logger, it copies every input and output for nothing: an eighth of the processor time of a page of 100 items.
+  // Without a logger, this middleware copies all input and output for nothing: an eighth of the processor time of a page of 100 items.
   plain.middlewareStack.remove("loggerMiddleware");
   plain.middlewareStack.add(limitCall, { step: "initialize", name: "limitCall" });
   plain.middlewareStack.add(limitAttempt, { step: "finalizeRequest", name: "limitAttempt", priority: "low" });
   return DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });
 };
 
-/** Of a step of the checkout, which has no deadline: the workflow repeats the step. */
+/** The attempts allowed without a deadline: in checkout steps, which the workflow retries, and in the CLI. */
 const maxAttempts = 13;
 
 /**
- * Waits before attempt `attempt` + 1, at most a second, with full jitter. 503 if the wait would exceed the request's deadline: of
- * 200 uploads to one request at once, each waits for its turn. `cause` is the reason why the last attempt failed, for the log.
+ * Waits before attempt `attempt` + 1, at most a second, with full jitter. Throws 503 if the wait would exceed the request's
+ * deadline. Until then, attempts are unlimited, because each of 200 simultaneous uploads to one request waits for its turn. `cause`
+ * is why the last attempt failed, for the log.
  * Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
  */
 export const backOff = async (attempt: number, cause: unknown): Promise<void> => {

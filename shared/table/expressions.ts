@@ -7,7 +7,7 @@ export type Condition = {
   readonly exists?: boolean;
   /** An attribute that is undefined here must be absent. */
   readonly equals?: Item;
-  /** The item does not exist, or its `expires_at` (in seconds) is over. TTL deletes expired items only later. */
+  /** The item does not exist, or its `expires_at` (in seconds) has passed. TTL deletes expired items only later. */
   readonly absentOrExpiredAt?: number;
 };
 

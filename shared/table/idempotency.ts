@@ -1,6 +1,6 @@
 import type { Item, Write } from "./expressions.ts";
 
-/** What a POST created. Together with the same input it yields the same response, so no response (and no secret) is stored. */
+/** The result of a POST. With the same input, it yields the same response, so no response (and no secret) is stored. */
 export type Created = { readonly id: string; readonly at: string };
 
 /** How one POST uses its Idempotency-Key in the transaction that creates something. */
@@ -9,6 +9,6 @@ export type Idempotency = {
   readonly created: Created | undefined;
   /** A write for the transaction. Its condition fails if another POST with the same key was faster. */
   readonly write: (created: Created) => Write;
-  /** Returns what that other POST created, from the item that made the condition fail. 422 if its content was different. */
+  /** Returns the result of that other POST, from the item that made the condition fail. Throws 422 if its content was different. */
   readonly winner: (stored: Item | undefined) => Created;
 };

@@ -35,7 +35,7 @@ export type Key = { readonly pk: string; readonly sk: string };
 export type ParentType = "order" | "request";
 export type ParentRef = { readonly type: ParentType; readonly id: string };
 
-/** The order or the request that a partition is of. */
+/** Returns the order or the request that a partition belongs to. */
 export const parentIn = (pk: string): ParentRef | undefined => {
   const [, type, id] = /^(ORDER|REQUEST)#(.+)$/.exec(pk) ?? [];
   return id === undefined ? undefined : { type: type === "ORDER" ? "order" : "request", id };
@@ -51,10 +51,10 @@ const parent = ({ type, id }: ParentRef): Key => ownPartition(`${type === "order
 
 const accountsBelow = (parent: string | null) => (parent === null ? "ROOT_ACCOUNTS" : `ACCOUNT#${parent}`);
 
-/** What has events in its partition. Attachments have theirs in the partition of their order or request. */
+/** A resource with events in its partition. An attachment's events are in the partition of its order or request. */
 export type EventSubject = { readonly type: string; readonly id: string };
 
-/** The sort keys of events, and of nothing else, begin with this. */
+/** The prefix of the sort keys of events, and of no other items. */
 export const eventPrefix = "EVENT#";
 
 const partitionOf = ({ type, id }: EventSubject) => `${type === "api_key" ? "KEY_ID" : type.toUpperCase()}#${id}`;
@@ -64,10 +64,10 @@ const hash = (text: string): string => createHash("sha256").update(text).digest(
 /** The hash that an API key is stored under. The key itself is not stored. */
 export const hashApiKey = hash;
 
-/** The attribute by which operators find an item by a text. Callers can choose a text that is too long for a key. */
+/** The attribute by which operators find an item by a text. It is a hash, because a text can be too long for a key. */
 export const lookupOf = (text: string) => ({ lookup: hash(text) });
 
-/** The index, and its key: it has the keys of the few items with this attribute. Writing one costs a write unit. */
+/** The index and its key attribute. It contains the keys of the few items with this attribute. Writing one costs a write unit. */
 export const lookupIndex: keyof ReturnType<typeof lookupOf> = "lookup";
 
 const openCheckouts = "OPEN_CHECKOUTS";
@@ -79,8 +79,8 @@ export const keys = {
   user: (id: string): Key => ({ pk: `USER#${id}`, sk: "USER" }),
   account: (id: string): Key => ({ pk: `ACCOUNT#${id}`, sk: "ACCOUNT" }),
   /**
-   * One of 32 counts of the switches of an account and its sub-accounts, chosen by the last character of a switch's id.
-   * Switches that are created at the same time seldom write the same item. The counts are next to the account's own item.
+   * One of 32 counts of the switches of an account and its sub-accounts, chosen by the last character of a switch's id, so that
+   * concurrent creates seldom write the same item. The counts follow the account's own item, so that one Query reads both.
    */
   switchCount: (account: string, switchId: string): Key => ({
     pk: `ACCOUNT#${account}`,
@@ -106,11 +106,11 @@ export const keys = {
   /** The latest checkout run of an order: its lock and its outcome. */
   checkout: (order: string): Key => ({ pk: `ORDER#${order}`, sk: "CHECKOUT" }),
   /**
-   * An order whose checkout has started and not succeeded. All are in one partition, which takes 500 starts a second: more than
+   * An order whose checkout has started and not succeeded. All are in one partition, which takes 500 starts a second, more than
    * Step Functions does by default. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
    */
   openCheckout: (order: string): Key => ({ pk: openCheckouts, sk: `ORDER#${order}` }),
-  /** What the carrier has of one attachment under this request. The attachment is the request's own or its order's. */
+  /** The state of one attachment at the carrier under this request. The attachment is the request's own or its order's. */
   receipt: (request: string, attachment: string): Key => ({ pk: `REQUEST#${request}`, sk: `RECEIPT#${attachment}` }),
   switch: (id: string): Key => ({ pk: `SWITCH#${id}`, sk: "SWITCH" }),
   switchName: (account: string, hash: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH_NAME#${hash}` }),
@@ -118,12 +118,12 @@ export const keys = {
   switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),
   /** Written only if a deleted attachment's file could not be removed, so that the delete can be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
-  /** Where an attachment was, which has neither an item nor a file any more. */
+  /** The former parent of a deleted attachment, which no longer has an item or a file. */
   deleted: (id: string): Key => ownPartition(`DELETED#${id}`),
   /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
   event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `${eventPrefix}${id}` }),
   sweep: (): Key => ownPartition("SWEEP"),
-  /** What `admin doctor` writes and deletes, to see whether that works. */
+  /** The item that `admin doctor` writes and deletes to test the table. */
   doctor: (): Key => ownPartition("DOCTOR"),
 };
 

@@ -9,8 +9,8 @@ export type Precondition = (version: number) => void;
 export type Versioned = { readonly version: number; readonly updated_at: string };
 
 /**
- * The next version, of `now` or, if that is later, of a millisecond after the version before: a request that started before another
- * can write after it, and events are in the order of their times.
+ * Returns the next version. Its time is `now` or, if that is later, a millisecond after the version before. A request that started
+ * earlier can write later, and events must be in the order of their times.
  */
 export const nextVersion = ({ version, updated_at }: Versioned, now: Date) => ({
   updated_at: new Date(Math.max(now.getTime(), Date.parse(updated_at) + 1)).toISOString(),
@@ -34,9 +34,9 @@ export const updateOf = <S extends z.core.$ZodType<Versioned>>(
 };
 
 /**
- * Runs a write that is conditional on the version that was read. If another write was faster, waits, reads the item again
- * and retries. 503 at the deadline. `write` returns undefined if its version is out of date, and gets the origin with the time of its
- * write. `reread` throws if the item no longer exists.
+ * Runs a write that is conditional on the version that was read. If another write was faster, waits, reads the item again and
+ * retries. Throws 503 at the deadline. `write` returns undefined if its version is out of date, and gets the origin with the time
+ * of its write. `reread` throws if the item no longer exists.
  */
 export const optimisticWrite = async <T extends Versioned, O extends { readonly now: Date }>(
   current: T,

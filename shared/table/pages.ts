@@ -33,7 +33,7 @@ const combinationProblems = (query: PageQuery): Problem[] => {
   return forward ? backward.map((name) => cursorProblem(name, `can't be combined with ${forward}`)) : [];
 };
 
-/** 422 if the parameters of the query cannot be combined, or if the cursor is another list's. */
+/** Throws 422 if the parameters of the query cannot be combined, or if the cursor belongs to another list. */
 export const pageRequest = (list: Collection, query: PageQuery): PageRequest => {
   const { first, after, last, before } = query;
   const backward = last !== undefined || before !== undefined;

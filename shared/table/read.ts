@@ -16,7 +16,7 @@ export const parseItem = <S extends z.core.$ZodType>(schema: S, item: Item | und
   throw new Error(`The item ${item?.pk} ${item?.sk} cannot be read: ${problems}`);
 };
 
-/** Parses items, and leaves out those that cannot be parsed: one damaged item does not break a list. Their keys are logged. */
+/** Parses items. Leaves out those that cannot be parsed, so that one damaged item does not break a list, and logs their keys. */
 export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: readonly Item[]): z.output<S>[] =>
   items.flatMap((item) => {
     try {
@@ -27,15 +27,15 @@ export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: reado
     }
   });
 
-/** Reads that started in the same turn, by the deadline of their request, so that no read waits for another request's. */
+/** The reads that started in the same turn, by their request's deadline, so that no read waits for another request's. */
 const batches = new Map<Deadline | undefined, { readonly wanted: Map<string, Key>; readonly found: Promise<Found> }>();
 type Found = ReadonlyMap<string, Item>;
 
 const nameOf = ({ pk, sk }: Item | Key): string => JSON.stringify([pk, sk]);
 
 /**
- * Returns one item, strongly consistent, if it exists. 503 if DynamoDB is unavailable; so do all functions below. All reads
- * that start in the same turn are one call, wherever they are in the code.
+ * Returns one item, strongly consistent, if it exists. This and all functions below throw 503 if DynamoDB is unavailable. Reads
+ * that start in the same turn share one call, wherever they are in the code.
  */
 export const get = async (key: Key): Promise<Item | undefined> => {
   const deadline = currentDeadline();
@@ -50,7 +50,7 @@ export const get = async (key: Key): Promise<Item | undefined> => {
   return (await batch.found).get(name);
 };
 
-/** Resolves when no promise is left to run. A tick that starts outside a promise would come before all promises. */
+/** Resolves when no promise callback is left to run. A tick that is scheduled outside a promise would run before all of them. */
 const endOfTurn = async () => {
   await undefined;
   await new Promise<void>((resolve) => process.nextTick(resolve));
@@ -124,7 +124,7 @@ export const query = async (
 
 const pageSize = 100;
 
-/** Yields every item of a collection in order, or those after the id `startAfter`. Reads one page at a time. */
+/** Yields every item of a collection in order. Reads one page at a time. */
 export async function* queryAll(collection: Collection, descending = false): AsyncGenerator<Item> {
   let after: string | undefined;
   do {
@@ -153,7 +153,7 @@ export const hasItemFrom = async (
   return Count > 0;
 };
 
-/** The most items that `lookUp` returns: a caller can use an X-Request-Id again and again. */
+/** The most items that `lookUp` returns, because callers can use the same X-Request-Id many times. */
 const maxFound = 100;
 
 /** Returns the keys of the items that operators find by a text. The index is up to date after some milliseconds. */

@@ -5,15 +5,15 @@ import type { ApiKey, User } from "./tenant-schema.ts";
 /** The caller: a valid API key and the user that it impersonates. */
 export type Principal = { readonly apiKey: ApiKey; readonly user: User };
 
-/** An id from the path. `id` is undefined if it was not a ULID: then there is nothing to read. `requestedId` is for errors. */
+/** An id from the path. `id` is undefined if the text is not a ULID; nothing is looked up then. `requestedId` is for errors. */
 export type PathId = { readonly id: string | undefined; readonly requestedId: string };
 
-/** What an access check can read from before the caller is known. */
+/** The input of an access check that is available before the caller is known. */
 export type Given = {
   readonly pathId: (name: string) => PathId;
-  /** The API key of the request, while it is being read; undefined if it does not exist. */
+  /** Resolves to the request's API key, or undefined if the key does not exist. */
   readonly apiKey: Promise<ApiKey | undefined>;
-  /** Parses the query of a list; 422 if it is not valid. Undefined for `admin access`, which reads no page. */
+  /** Parses the query of a list, and throws 422 if it is not valid. Undefined for `admin access`, which reads no page. */
   readonly query?: <S extends z.core.$ZodType>(reads: QueryReads<S>) => z.output<S>;
 };
 
@@ -24,9 +24,9 @@ export type Note = (check: string, about: string) => void;
 export type Attempt<R> = Principal & { readonly route: R; readonly now: Date; readonly note: Note };
 
 /**
- * Decides in two steps whether a caller may use a route. `load` starts at once, while the API key is being read; its error is
- * thrown once the caller is known. `admit` then throws a 403 or a 404, or returns what the endpoint works on. Both get the
- * endpoint's own route, so they cannot check the permission of another one.
+ * Decides in two steps whether a caller may use a route. `load` starts immediately, while the API key is being read; its error is
+ * thrown once the caller is known. `admit` then throws 403 or 404, or returns what the endpoint works on. Both get the endpoint's
+ * own route, so they cannot check another route's permission.
  */
 export type AccessCheck<R, L, A> = {
   readonly load: (given: Given, route: R) => Promise<L>;

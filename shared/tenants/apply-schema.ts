@@ -8,7 +8,7 @@ import { OrderState } from "./tenant-schema.ts";
 /** A name in the same file, or the id of something that exists. */
 const Reference = z.optional(nonBlankText(limits.nameLength));
 
-/** An entry's own id. If it exists, the entry changes it. */
+/** An entry's own id. The entry changes the resource with this id, if it exists. */
 const OwnId = z.optional(
   z
     .string()
@@ -27,12 +27,12 @@ const DateTime = z.iso
 
 const Sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/, { error: "must be a SHA-256 in lower-case hex" }));
 
-/** Any text without spaces: the file may come from a system with permissions that this version does not know yet. */
+/** Any text without spaces, because the file may come from a system with permissions that this version does not use. */
 const Permission = z
   .string()
   .check(z.maxLength(limits.permissionLength), z.regex(/^[!-~]+$/, { error: "must be a text without spaces" }));
 
-/** Every property is optional: what an entry leaves out stays as it is. */
+/** Every property is optional. The properties that an entry leaves out keep their values. */
 export const entrySchemas = {
   accounts: z.strictObject({
     id: OwnId,
@@ -70,7 +70,7 @@ export type Entry<S extends SectionName> = z.output<(typeof entrySchemas)[S]>;
 
 export const sectionNames = ["accounts", "users", "keys", "orders", "requests"] as const satisfies SectionName[];
 
-/** The types of what the entries describe, as events have them. */
+/** The resource types of the entries, as in events. */
 export const entryTypes = {
   accounts: "account",
   users: "user",
@@ -88,7 +88,7 @@ export const requiredProperties = {
   requests: ["order", "type"],
 } as const satisfies Record<SectionName, readonly string[]>;
 
-/** The JSON Schema of the file of `admin apply`. Whether the entry of an id or a hash exists is only known when it is applied. */
+/** The JSON Schema of the file of `admin apply`. It cannot express whether the resource with an id or a hash exists. */
 export const tenantsJsonSchema = () => ({
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "The file of `admin apply`",
@@ -128,7 +128,7 @@ const Properties = z.record(z.string(), z.unknown());
 export const isDryRun = (document: unknown): boolean =>
   z.safeParse(z.object({ dry_run: z.literal(true) }), document).success;
 
-/** Parses entry by entry, so that no problem hides another. A section that is not allowed is one problem, and nothing of it is read. */
+/** Parses entry by entry, so that no problem hides another. Reports a section that is not allowed as one problem, without reading it. */
 export const parseFile = (document: unknown, allowed: readonly SectionName[]) => {
   const problems: Problem[] = [];
   const parse = <S extends z.core.$ZodType>(schema: S, value: unknown, path: readonly string[]) => {

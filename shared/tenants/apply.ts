@@ -23,7 +23,7 @@ import { type Resolved, resolve } from "./references.ts";
 import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
 import { type EntryWrites, writeAll } from "./transactions.ts";
 
-/** What `apply` did with an entry. A generated API key is in the result once. */
+/** The result of `apply` for an entry. Only this result contains a generated API key. */
 type Result = {
   /** Null in a dry run, if the entry would get a new id. */
   readonly id: string | null;
@@ -42,7 +42,7 @@ type Path<S extends SectionName = SectionName> = readonly [S, string];
 
 type Planned = EntryWrites & { readonly path: Path; readonly result: Result };
 
-/** A transaction failed after others: `applied` has what was written. Without a cause, something had changed meanwhile. */
+/** A transaction failed after others. `applied` is the part that was written. Without a cause, stored data had changed meanwhile. */
 export class PartlyAppliedError extends Error {
   readonly applied: Applied;
   readonly isMendable: boolean;
@@ -62,9 +62,9 @@ type Options = {
 };
 
 /**
- * Makes accounts, users, API keys, orders and requests what a file says: creates entries that do not exist, and changes
- * those whose `id` (a key: or `sha256`) exists. A dry run (an option here, or `dry_run` in the file) writes nothing. 422
- * with all problems if the file is invalid; then nothing is written. More than 100 items, or 4 MB, take several transactions.
+ * Applies a file of accounts, users, API keys, orders and requests: creates entries that do not exist, and changes those whose `id`
+ * (for a key, also `sha256`) exists. A dry run (an option here, or `dry_run` in the file) writes nothing. Throws 422 with all
+ * problems, and writes nothing, if the file is invalid. More than 100 items, or 4 MB, take several transactions.
  */
 export const apply = async (
   document: unknown,
@@ -74,7 +74,7 @@ export const apply = async (
   for (let attempt = 1; ; attempt += 1) {
     const { planned, warnings, isDry } = await planFile(document, origin, dryRun, sections);
     const all = resultsOf(planned, warnings);
-    // Nothing is written if its result could not be returned: it may have API keys, which are shown only once.
+    // If the result could not be returned, nothing is written, because it may contain API keys, which are shown only once.
     if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes)
       throw invalid([problemIn("body", "", "constraint.length", "has a result that is too large: apply it in parts")]);
     if (isDry) return all;
@@ -82,7 +82,7 @@ export const apply = async (
     if (!failure) return all;
     if (failure.written.length > 0) throw new PartlyAppliedError(resultsOf(failure.written, warnings), failure.cause);
     if (failure.cause) throw failure.cause;
-    // Something changed after it was read: plan again.
+    // Stored data changed after it was read, so plan again.
     await backOff(attempt, new Error("Something of the file changed each time."));
   }
 };
@@ -90,7 +90,7 @@ export const apply = async (
 /** Lambda's limit on a response, less what an error adds to it. */
 const maxFunctionResultBytes = lambdaResponseBytes - 65_536;
 
-/** Applies a file for a caller that gets errors as a result: what was applied, and what is wrong or has failed. */
+/** Applies a file. Returns what was applied, and returns an error instead of throwing it. */
 export const tryApply = async (
   document: unknown,
   origin: Origin,
@@ -107,7 +107,7 @@ export const tryApply = async (
   }
 };
 
-/** More problems, or warnings, would not fit into a response: a file can have a hundred thousand. */
+/** More problems or warnings would not fit into a response. A file can have a hundred thousand. */
 const maxProblems = 1_000;
 
 const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sections: readonly SectionName[]) => {
@@ -126,7 +126,7 @@ const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sect
     ...plan("users", planUser),
     ...plan("orders", planOrder),
     ...plan("requests", planRequest),
-    // API keys come last: until everything else is written, no caller has access to any of it.
+    // API keys come last, so that no caller has access to anything until everything else is written.
     ...plan("keys", planKey),
   ];
   if (problems.length > 0) throw invalid(problems.slice(0, maxProblems));
@@ -164,7 +164,7 @@ const recorded = (type: EventType, subject: Subject, origin: Origin, changes?: C
   return recordOf({ type, account, resource, ...(order && { parent: { type: "order", id: order } }), changes }, origin);
 };
 
-/** Plans an entry that does not exist. Reports what it lacks. */
+/** Plans the creation of an entry. Reports the required properties that it lacks. */
 const planNew = (
   path: Path,
   entry: Properties,
@@ -182,7 +182,7 @@ const planNew = (
 
 const firstVersion = ({ origin }: ToPlan) => ({ version: 1, updated_at: origin.now.toISOString() });
 
-/** Plans an update of the `mutable` properties that differ, and reports such `immutable` ones. Undefined: left out of the file. */
+/** Plans an update of the `mutable` properties that differ, and reports `immutable` ones that differ. The file omits undefined ones. */
 const planExisting = (
   path: Path<"accounts" | "users" | "keys">,
   key: Key,
@@ -267,7 +267,7 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
   const expires_at = entry.expires_at ? new Date(entry.expires_at).toISOString() : entry.expires_at;
   const replaced_by = entry.replaced_by && resolved.idBehind("keys", entry.replaced_by);
   if (stored) {
-    // A second successor would get the end of a key that is already replaced.
+    // A key that is already replaced cannot get a second successor.
     const replacement = stored.replaced_by === null ? {} : { replaced_by };
     const immutable = { id: entry.id, account, user, sha256: entry.sha256, ...replacement };
     const sent = { immutable, mutable: { label: entry.label, expires_at, revoked: entry.revoked, replaced_by } };
@@ -311,7 +311,7 @@ const planOrder: PlanEntry<"orders"> = (path, id, entry, resolved) => {
     const listed = { ...keys.accountOrder(order.account, id), id };
     return planNew(path, entry, order, [{ ...keys.order(id), ...order }, listed], resolved);
   }
-  // An order in the cart may have been checked out since the file was applied: that is not a difference.
+  // An order that the file has in the cart may have been checked out since. That is not a difference.
   const state = entry.state === "CART" ? undefined : entry.state;
   reportImmutable(path, stored, { account, state }, resolved);
   return unchanged(path, id);
@@ -319,7 +319,7 @@ const planOrder: PlanEntry<"orders"> = (path, id, entry, resolved) => {
 
 const lettersOf = (type: string) => type.toUpperCase().replaceAll(/[\s_-]/g, "");
 
-/** Whether a type is the forwarded one but for case, separators or one letter. Its attachments would never reach the carrier. */
+/** Whether a type differs from the forwarded one only in case, separators or one letter. Its attachments would never be forwarded. */
 const isMisspelt = (type: string) =>
   type !== forwardableType && leven(lettersOf(type), lettersOf(forwardableType), { maxDistance: 2 }) < 2;
 
@@ -352,7 +352,7 @@ const planRequest: PlanEntry<"requests"> = (path, id, entry, resolved) => {
   ];
   const planned = planNew(path, entry, request, items, resolved);
   if (order?.state !== "CART") return planned;
-  // Moves the order's version, so that a running checkout notices the request.
+  // Increments the order's version, so that a running checkout notices the request.
   const move = { update: keys.order(order.id), add: { attachments_version: 1 }, when: { equals: { state: "CART" } } };
   return { ...planned, writes: [...planned.writes, move] };
 };

@@ -6,7 +6,7 @@ import { type Account, forwardableType, Order, OrderRequest, type OrderState, Re
 
 /** An order or a request as the parent of attachments. */
 export type Parent = ParentRef & {
-  /** The order that a checkout seals: itself, or a request's. */
+  /** The order that a checkout seals: the parent itself, or the request's order. */
   readonly order: string;
   readonly account: Account;
   readonly state: OrderState;
@@ -35,7 +35,7 @@ export const readParent = async (ref: ParentRef): Promise<Parent | undefined> =>
   return { ...request, ...ref, account, state: order.state, forwardable: request.type === forwardableType };
 };
 
-/** Yields the requests of an order by id. */
+/** Yields the requests of an order, in ascending order of their ids. */
 export async function* requestsOfOrder(order: string): AsyncGenerator<OrderRequest> {
   for await (const item of queryAll(collections.orderRequests(order))) yield parseItem(OrderRequest, item);
 }

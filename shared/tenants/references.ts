@@ -43,7 +43,7 @@ const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly strin
 };
 
 const KeyId = z.object({ sha256: z.string() });
-/** The latest run of an order's checkout, whatever became of it. An order that was created as CHECKED_OUT has none. */
+/** The latest run of an order's checkout, whatever its outcome. An order that was created as CHECKED_OUT has none. */
 const Run = z.object({});
 
 type Stored = Awaited<ReturnType<typeof readStored>>;
@@ -88,7 +88,7 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
   const references = referencesIn(file);
   const stored = await readStored(file, references);
   reportDuplicates(file, stored, report);
-  // By pointers of section and name, and of section and id.
+  // `ids` has pointers of section and name as keys, `names` has pointers of section and id.
   const [ids, names] = [new Map<string, string>(), new Map<string, string>()];
   for (const section of sectionNames)
     for (const [name, sent] of file[section]) {
@@ -128,7 +128,7 @@ type Lookups = {
 
 type NewAccount = Omit<Account, "version" | "updated_at">;
 
-/** Finds an account in the table, or as the file creates it. Returns undefined if that is not possible, which is then reported. */
+/** Returns a function that finds an account in the table or in the file. For any other, which is reported, it returns undefined. */
 const accountResolver = ({ file, stored, idOf, nameOf, report }: Lookups) => {
   const resolved = new Map<string, NewAccount | undefined>();
   const open = new Set<string>();
@@ -154,7 +154,7 @@ const accountResolver = ({ file, stored, idOf, nameOf, report }: Lookups) => {
   return account;
 };
 
-/** Reports ids and hashes that two entries of a section have. The hash of a stored key stands for its id. */
+/** Reports ids and hashes that two entries of a section share. The hash of a stored key stands for its id. */
 const reportDuplicates = (file: TenantsFile, stored: Stored, report: ReportProblem) => {
   for (const section of sectionNames) {
     const names = new Map<unknown, string>();

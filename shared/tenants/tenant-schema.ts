@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 
-/** What is stored, without rules for input. A property that is added needs a default, because older items lack it. */
+/** Items as they are stored, without input rules. A new property needs a default, because older items lack it. */
 
 const versioned = { version: z.number(), updated_at: z.string() };
 
@@ -41,7 +41,7 @@ export const ApiKey = z.object({
   inserted_at: z.string(),
   expires_at: z.nullable(z.string()),
   revoked: z.boolean(),
-  /** The key that `key rotate` has issued in its place. */
+  /** The id of the key that replaces this one, such as after `key rotate`. */
   replaced_by: z.nullable(z.string()),
   ...versioned,
 });
@@ -54,14 +54,14 @@ export const Order = z.object({
   id: z.string(),
   account: z.string(),
   state: OrderState,
-  /** Of its own, as requests count theirs. */
+  /** Counts the order's own attachments only. Requests count theirs. */
   attachment_count: z.number(),
-  /** Grows with every change of its attachments, of its requests' and of its requests: a checkout seals it. */
+  /** Grows with every change of the order's and its requests' attachments, and with every new request. A checkout seals it. */
   attachments_version: z.number(),
 });
 export type Order = z.infer<typeof Order>;
 
-/** A request has no state of its own: it has its order's. */
+/** A request has no state of its own. Its order's state applies. */
 export const Request = z.object({
   id: z.string(),
   account: z.string(),

@@ -1,16 +1,16 @@
 import type { Item, Write } from "../table/expressions.ts";
 import { transact } from "../table/write.ts";
 
-/** The writes for one entry of a file, which stay together, and what they change. */
+/** The writes for one entry of a file, which share a transaction, and the item that they change. */
 export type EntryWrites = { readonly writes: readonly Write[]; readonly stored?: Item };
 
 /** DynamoDB's limit on the writes of one transaction. */
 const transactionSize = 100;
 
-/** Its limit is 4 MB of items, with what they replace. */
+/** DynamoDB's limit is 4 MB of items, including the items that they replace. */
 const transactionBytes = 4_000_000;
 
-/** More than DynamoDB counts: JSON writes every name, and escapes and quotes every text. */
+/** Returns more than DynamoDB counts, because JSON contains every name, and escapes and quotes every text. */
 const bytesOf = ({ writes, stored }: EntryWrites) => Buffer.byteLength(JSON.stringify([writes, stored]));
 
 const keyOf = (write: Write): string => {
@@ -20,7 +20,7 @@ const keyOf = (write: Write): string => {
 
 type Transaction<E> = { readonly entries: E[]; readonly writes: Map<string, Write>; bytes: number };
 
-/** An order that several requests move is moved once in a transaction, and not at all in the one that creates it. */
+/** Groups entries into transactions. A transaction increments an order's version at most once, and not if it also creates the order. */
 const transactionsOf = <E extends EntryWrites>(entries: readonly E[]): Transaction<E>[] => {
   const all: Transaction<E>[] = [];
   for (const one of entries) {
@@ -41,7 +41,7 @@ const transactionsOf = <E extends EntryWrites>(entries: readonly E[]): Transacti
 
 type Failure<E> = { readonly written: readonly E[]; readonly cause?: unknown };
 
-/** Writes all entries. Returns what was written before the first failure, if there is one; without a cause, a condition failed. */
+/** Writes all entries. If a write fails, returns the entries written before it, and the cause unless only a condition failed. */
 export const writeAll = async <E extends EntryWrites>(entries: readonly E[]): Promise<Failure<E> | undefined> => {
   const written: E[] = [];
   for (const transaction of transactionsOf(entries)) {
