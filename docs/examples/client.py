@@ -1,6 +1,6 @@
 """Uploads a letter of authorization and a large file to a request, waits until the carrier has both, and prints their events.
 
-It needs httpx. URL, KEY and REQUEST say where to, and EVENTS where the events are:
+It needs httpx. Set URL, KEY, REQUEST, and EVENTS, the URL of the events:
 
     python3 docs/examples/client.py loa.pdf scan.bin
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Uploads a letter of authorization and a large file to a request, waits until the carrier has both, and prints their events.
-# It needs curl, openssl, and Node to read JSON. URL, KEY and REQUEST say where to, and EVENTS where the events are:
+# It needs curl, openssl, and Node to read JSON. Set URL, KEY, REQUEST, and EVENTS, the URL of the events:
 #
 #     docs/examples/client.sh loa.pdf scan.bin
 set -euo pipefail

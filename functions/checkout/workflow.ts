@@ -77,6 +77,6 @@ export const workflow = {
     // The cause has no texts of the carrier or of customers, because everyone who may start checkouts can read it.
     Failed: { Type: "Fail", Error: "CheckoutFailed", CausePath: "$.cause" },
     // The lock remains. On AWS, functions/checkout/release-lock.ts releases it when the execution has ended.
-    FailedTwice: { Type: "Fail", Error: "CheckoutFailed", Cause: "The failure path failed too: its log says why." },
+    FailedTwice: { Type: "Fail", Error: "CheckoutFailed", Cause: "The failure path failed, too: see its log." },
   },
 } as const;

@@ -40,7 +40,9 @@ function* checkoutChecks(item: StoredItem): Generator<Check> {
     const [run, entry, stored] = await getMany([keys.checkout(order), keys.openCheckout(order), keys.order(order)]);
     const isOpen = run !== undefined && run.status !== "SUCCEEDED" && stored?.state !== "CHECKED_OUT";
     if (isOpen === (entry !== undefined)) return [];
-    const detail = isOpen ? "`order list --failed` does not find it" : "`order list --failed` lists it, although its checkout is not open";
+    const detail = isOpen
+      ? "`order list --failed` does not find it"
+      : "`order list --failed` lists it, although its checkout is not open";
     return [violation("an open checkout has its entry", keyText(keys.checkout(order)), detail)];
   };
 }

@@ -33,7 +33,7 @@ Lists use cursor pagination. \`first\` with \`after\` pages forward, \`last\` wi
 
 ## Large files
 
-A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, is sent directly to storage, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file, using the \`method\`, \`url\` and \`headers\` of the response (a repeated request returns 412, which means that the file is there); complete the upload with \`POST .../uploads/{upload_id}/complete\`, which creates the attachment.
+A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, is sent directly to storage, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file, using the \`method\`, \`url\` and \`headers\` of the response (a repeated request returns 412, which means that the file is already stored); complete the upload with \`POST .../uploads/{upload_id}/complete\`, which creates the attachment.
 
 ## Events
 

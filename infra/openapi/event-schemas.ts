@@ -52,7 +52,7 @@ export const eventSchemas: readonly NamedSchema[] = [
     sha256: "The SHA-256 of the file, as 64 hexadecimal digits.",
   }),
   named("ChangeEventAnswer", WrittenEvent.shape.answer.def.innerType, {
-    status: "The status of the response, or null for the result of a malware scan and for a redirect.",
+    status: "The status of the response, or null for the result of a malware scan.",
   }),
   named("ChangeEventChange", WrittenEvent.shape.changes.def.innerType.def.valueType, {
     from: "The value before the update.",

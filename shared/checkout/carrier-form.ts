@@ -71,7 +71,7 @@ export async function* verified(
   open: FilePart["open"],
 ): AsyncGenerator<Uint8Array> {
   const file = await open();
-  if (!file) throw new FileError("its file is gone from storage", true);
+  if (!file) throw new FileError("its file is missing from storage", true);
   const hash = createHash("sha256");
   let length = 0;
   let pending: Uint8Array | undefined;

@@ -31,7 +31,7 @@ export const putUpstream = (
     body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
     described: async () => {
       const signed = await file.sign();
-      if (!signed) throw new FileError("its file is gone from storage", true);
+      if (!signed) throw new FileError("its file is missing from storage", true);
       if (signed.bytes !== bytes) throw new FileError("its stored file is not the one uploaded", false);
       const { content_type } = metadata;
       return { body: metadata, file: { url: signed.url, bytes, sha256, content_type, filename: sent.filename } };
@@ -67,7 +67,7 @@ export const askUpstream = async (order: string): Promise<CartAnswer> => {
   if (data) return { cart: data.checked_out ? "checked out" : "open" };
   const failure =
     settles === "done"
-      ? `its response has no boolean checked_out (${describeRefusal(response)})`
+      ? `its response lacks the boolean checked_out (${describeRefusal(response)})`
       : describeFailure(response);
   return { cart: "later", failure, wait_seconds };
 };

@@ -145,7 +145,7 @@ const withDoubt = (reason: string, { outcome_unknown, checked_out, calls_end_by 
   if (!outcome_unknown) return reason;
   if (checked_out)
     return withSentence(reason, "The carrier has checked the cart out. The next run completes the order.");
-  const next = `${unknownCart} The next run asks the carrier first, after ${calls_end_by}. If it cannot say, record what its support says: order settle.`;
+  const next = `${unknownCart} The next run asks the carrier first, after ${calls_end_by}. If it cannot say, ask its support and record the outcome with order settle.`;
   return withSentence(reason, next);
 };
 

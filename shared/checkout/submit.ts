@@ -56,7 +56,7 @@ const ask = async (submission: Submission): Promise<StepResult> => {
   if (answer.cart === "checked out") return finish(submission);
   if (answer.cart === "later") {
     const { failure: last_answer, wait_seconds } = answer;
-    const giveUp = `For too long, the carrier has not said whether the cart is checked out: ${last_answer}.`;
+    const giveUp = `For too long, the carrier has not confirmed whether the cart is checked out: ${last_answer}.`;
     return postpone(submission, before.calls_end_by, { giveUp, last_answer, wait_seconds }, true);
   }
   const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;

@@ -102,7 +102,7 @@ const piecesOf = (body: Buffer, boundary: string): Buffer[] => {
     const rest = body.toString("latin1", after, end);
     const beginsLine = at === 0 || body.toString("latin1", at - 2, at) === "\r\n";
     if (!beginsLine || !/^(--[ \t]*(\r?\n)?|[ \t]*\r\n)$/.test(rest))
-      throw unreadable("it has its boundary in a line that is not a delimiter");
+      throw unreadable("its boundary occurs in a line that is not a delimiter");
     pieces.push(body.subarray(begin, after));
     const next = body.indexOf(delimiter, end - 1);
     if (rest.startsWith("--") && next !== -1) throw unreadable("a delimiter follows the closing one");

@@ -76,7 +76,9 @@ export const apply = async (
     const all = resultsOf(planned, warnings);
     // If the result could not be returned, nothing is written, because it may contain API keys, which are shown only once.
     if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes)
-      throw invalid([problemIn("body", "", "constraint.length", "has a result that is too large: apply it in parts")]);
+      throw invalid([
+        problemIn("body", "", "constraint.length", "would return a result that is too large: apply it in parts"),
+      ]);
     if (isDry) return all;
     const failure = await writeAll(planned);
     if (!failure) return all;
@@ -327,7 +329,7 @@ const planRequest: PlanEntry<"requests"> = (path, id, entry, resolved) => {
   const stored = resolved.stored.requests.get(id);
   const order = entry.order === undefined ? undefined : resolved.order(entry.order);
   const sentOwner = ownerId(entry.account, resolved);
-  const misspelt = `${entry.type} is never forwarded: the type that is forwarded is ${forwardableType}`;
+  const misspelt = `${entry.type} is never forwarded: the only type that is forwarded is ${forwardableType}`;
   if (entry.type !== undefined && isMisspelt(entry.type)) warn([...path, "type"], () => misspelt, resolved);
   if (stored) {
     reportImmutable(path, stored, { order: order?.id, account: sentOwner, type: entry.type }, resolved);

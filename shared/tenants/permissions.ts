@@ -21,4 +21,4 @@ export type Warning = { readonly pointer: string; readonly detail: string };
 
 /** Suggests a known permission for one that no endpoint requires, which may be misspelt, or may be another service's. */
 export const describeUnknown = (permission: string): string =>
-  `${permission} is required by no operation: the nearest known permission is ${closestMatch(permission, knownPermissions)}`;
+  `${permission} is not required by any operation: the nearest known permission is ${closestMatch(permission, knownPermissions)}`;

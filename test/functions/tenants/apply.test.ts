@@ -107,7 +107,7 @@ describe("the function that applies files, invoked with the SDK", () => {
       Object.fromEntries(Array.from({ length: count }, (_, n) => [n + name, entry]));
     const keys60000 = many(60_000, "", { account: "a", user: null });
     const { errors } = await apply({ accounts: { a: { id, name: "Acme" } }, keys: keys60000 });
-    expect(errors).toMatchObject([{ detail: "has a result that is too large: apply it in parts" }]);
+    expect(errors).toMatchObject([{ detail: "would return a result that is too large: apply it in parts" }]);
     expect(await get(keys.account(id))).toBeUndefined();
     const requests = many(3_000, "\0".repeat(250), {});
     expect((await apply({ requests, ["x".repeat(1_000_000)]: 1 })).errors).toHaveLength(1_000);

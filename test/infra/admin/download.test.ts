@@ -83,7 +83,7 @@ describe("attachment download", () => {
     const isOther = `The attachment ${attachment}: its stored file is not the one uploaded.`;
     expect(await download("--to", folder)).toEqual(failure(1, isOther));
     await removeFile(key);
-    const isGone = `The attachment ${attachment}: its file is gone from storage.`;
+    const isGone = `The attachment ${attachment}: its file is missing from storage.`;
     expect(await download("--to", folder)).toEqual(failure(1, isGone));
     const [request = ""] = order.requests;
     const none = `There is no attachment ${attachment} in ${request}`;

@@ -67,7 +67,7 @@ describe("permissions", () => {
     const t = await tenants();
     const [acme, ops] = [t.account("acme"), t.user("ops")];
     const misspelt = "messaging_switchs:index";
-    const detail = `${misspelt} is required by no operation: the nearest known permission is messaging_switches:index`;
+    const detail = `${misspelt} is not required by any operation: the nearest known permission is messaging_switches:index`;
     const created = await admin(["user", "create", "--account", acme, "--permission", misspelt, "--json"]);
     const changed = await admin(["user", "permissions", ops, "--set", misspelt, "--json"]);
     for (const { code, stderr } of [created, changed])

@@ -302,7 +302,7 @@ describe("a call", () => {
       type ? { "x-amzn-errortype": type } : {},
     ];
     const notInvoked = "its function could not be invoked:";
-    const failed = "its function failed or returned no status, and its log says why";
+    const failed = "its function failed or returned no status: see the function's log";
     it.each<[string, CarrierResponse, object]>([
       ["a text", returns({ status: 200, body: "why" }), { settles: "done", status: 200, text: "why" }],
       ["the first status", returns({ status: 200 }), { settles: "done", text: "" }],
@@ -359,7 +359,7 @@ describe("the file of a call", () => {
   it.each([
     ["is sent whole", chunks, 5, sha256, ["abcde", undefined]],
     ["may be empty", [], 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", ["", undefined]],
-    ["is gone", undefined, 5, sha256, ["", [true, "its file is gone from storage"]]],
+    ["is gone", undefined, 5, sha256, ["", [true, "its file is missing from storage"]]],
     ["is longer", chunks, 4, sha256, ["ab", [false, "its stored file is longer than the one uploaded"]]],
     ["is another", chunks, 5, "other", ["abcd", [false, "its stored file is not the one uploaded"]]],
   ])("%s", async (_, parts, bytes, hash, outcome) => {
@@ -383,7 +383,7 @@ describe("the file of a call", () => {
     });
     expect(body.failure()).toBe(undefined);
     const gone = form(undefined);
-    await expect(Array.fromAsync(gone.chunks())).rejects.toThrow("its file is gone from storage");
+    await expect(Array.fromAsync(gone.chunks())).rejects.toThrow("its file is missing from storage");
     expect(gone.failure()).toMatchObject({ name: "FileError", gone: true });
   });
 });

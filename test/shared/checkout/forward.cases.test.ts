@@ -253,7 +253,7 @@ describe("forwarding an order", () => {
     }
   });
 
-  const tooMuch = "There is more to forward than one run can take.";
+  const tooMuch = "The order has more to forward than one run can.";
   it.each([
     [300_000, 3, "SUBMIT", null],
     [300_001, 3, "FORWARD", null],
@@ -281,7 +281,7 @@ describe("forwarding an order", () => {
   type Attached = Awaited<ReturnType<typeof attachedOne>>;
   const content = Buffer.from("another file");
   const other = { content, sha256: sha256Of(content), filename: "a.pdf", contentType: "application/pdf" };
-  const isGone = /its file is gone from storage\.$/;
+  const isGone = /its file is missing from storage\.$/;
   const isAnother = /its stored file is not the one uploaded\.$/;
   const [adapter, scan] = [{ CARRIER_FUNCTION: "the-adapter" }, { MALWARE_SCAN: "stand-in" }];
   it.each<[string, (of: Attached) => Promise<unknown>, string, RegExp | null, Record<string, string>?]>([

@@ -197,7 +197,7 @@ describe("a run after a checkout of the cart whose outcome is unknown", () => {
     expect(await submitOrder(await state())).toMatchObject(again);
   });
 
-  const unusable = (text: string) => doubted({ last_answer: `its response has no boolean checked_out (${text})` });
+  const unusable = (text: string) => doubted({ last_answer: `its response lacks the boolean checked_out (${text})` });
   it.each<[string, CarrierResponse[], object, After]>([
     [
       "forwards again if it is open",

@@ -235,7 +235,7 @@ describe("a form", () => {
   });
 
   const because = (why: string) => [422, `can't be read as a form: ${why}`];
-  const noDelimiter = because("it has its boundary in a line that is not a delimiter");
+  const noDelimiter = because("its boundary occurs in a line that is not a delimiter");
   const [noEnd, noHeaderEnd] = [
     because("the closing delimiter is missing"),
     because("the headers of part 1 do not end with an empty line"),

@@ -86,7 +86,7 @@ it.each([
   [forwarded, null],
 ])("warns of a request whose type is nearly the one that is forwarded: %s is taken for %s", async (type, nearest) => {
   const { order = "" } = await stored();
-  const detail = `${type.trim()} is never forwarded: the type that is forwarded is ${nearest}`;
+  const detail = `${type.trim()} is never forwarded: the only type that is forwarded is ${nearest}`;
   const warnings = nearest === null ? undefined : [{ pointer: "/requests/a~1b/type", detail }];
   const made = await applied({ requests: { "a/b": { order, type } } });
   expect(made).toMatchObject({ requests: { "a/b": { status: "created" } } });
