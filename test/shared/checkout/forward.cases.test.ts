@@ -660,7 +660,7 @@ describe("a call that got no response, and may be processed later", () => {
 
 async function deleteMeanwhile({ file, own, remove }: Awaited<ReturnType<typeof attachedOne>>) {
   await removeFile(file);
-  const recordsTheError = ({ updates }: TableCall) => JSON.stringify(updates).includes("is gone from storage");
+  const recordsTheError = ({ updates }: TableCall) => JSON.stringify(updates).includes("is missing from storage");
   beforeTableCall(recordsTheError, () => remove(0, own));
 }
 

@@ -234,7 +234,7 @@ describe("a run after a checkout of the cart whose outcome is unknown", () => {
     carrier.respondInTurn([200, {}, '{"ok":true}']);
     expect(await submitOrder({ ...(await state()), consecutive_waits: 10 })).toMatchObject(fails);
     await failRun(ref, "", now);
-    const reason = expect.stringMatching(/no boolean checked_out \(200 \{"ok":true\}\)\..*order settle/);
+    const reason = expect.stringMatching(/lacks the boolean checked_out \(200 \{"ok":true\}\)\..*order settle/);
     expect(await readRun(order)).toMatchObject({ status: "FAILED", outcome_unknown: true, reason });
   });
 

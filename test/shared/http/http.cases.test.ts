@@ -224,7 +224,7 @@ describe("a form", () => {
       const refused = [
         422,
         expect.stringMatching(
-          /as a form: (it has its boundary|a delimiter follows|the headers of part \d|part \d has )/,
+          /as a form: (its boundary occurs|a delimiter follows|the headers of part \d|part \d has )/,
         ),
       ];
       expect(outcome, JSON.stringify(content)).toMatchObject(Array.isArray(outcome) ? refused : kept);
