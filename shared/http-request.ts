@@ -1,5 +1,4 @@
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import type { Writable } from "node:stream";
 
 export type HttpResponse = {
   readonly status: number;
@@ -42,9 +41,22 @@ export const sendRequest = (url: URL, { method, headers, body, signal, maxCharac
         .catch(reject)
         .finally(() => outgoing.writableFinished || outgoing.destroy());
     });
-    if (typeof body === "object") pipeline(Readable.from(body), outgoing).catch(reject);
+    if (typeof body === "object") sendBody(body, outgoing).catch((error: Error) => outgoing.destroy(error));
     else outgoing.end(body);
   });
+
+/**
+ * Creates each chunk only when the connection has taken the one before. What waited in this process for its connection would be sent
+ * even if the process was frozen until long after the deadline.
+ */
+const sendBody = async (body: AsyncIterable<Uint8Array>, outgoing: Writable): Promise<void> => {
+  const closed = new Promise<void>((resolve) => outgoing.once("close", resolve));
+  for await (const chunk of body) {
+    await Promise.race([closed, new Promise((resolve) => outgoing.write(chunk, resolve))]);
+    if (outgoing.destroyed) return;
+  }
+  outgoing.end();
+};
 
 const beginningOf = async (body: AsyncIterable<Uint8Array>, length: number): Promise<string> => {
   let text = "";

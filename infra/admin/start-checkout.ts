@@ -72,7 +72,7 @@ const endOf = async (orderId: string, run: string, since: Date): Promise<Checkou
   const { status, cause, error } = execution;
   if (status === "RUNNING") return undefined;
   const last = await readRun(orderId);
-  if (error === "AlreadyRunning") return endOf(orderId, last?.run ?? "", since);
+  if (error === "AlreadyRunning" && last && last.run !== run) return endOf(orderId, last.run, since);
   // The run's reason contains the carrier's text and late changes. The execution's cause contains neither.
   const reason = last?.run === run ? last.reason : null;
   if (status === "SUCCEEDED") return { run, status, reason };

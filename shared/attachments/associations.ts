@@ -47,8 +47,9 @@ const readForwardings = async (
   const requests = parent.type === "order" ? await forwardableRequests(parent.id) : [parent.id];
   const under = async (id: string, attachment: Attachment): Promise<ByRequest> => {
     const receipt = await readItem(CarrierReceipt, keys.receipt(id, attachment.id));
-    // An attachment that was changed after the checkout was not forwarded either.
-    const isCurrent = receipt && (parent.state === "CART" || isUpToDate(receipt, attachment));
+    // After the checkout, what was changed since, or was never confirmed by the carrier, counts as not forwarded.
+    const isFinal = receipt && receipt.state !== "pending" && isUpToDate(receipt, attachment);
+    const isCurrent = receipt && (parent.state === "CART" || isFinal);
     const { state, at, reason } = isCurrent ? receipt : initial;
     return { id, state, at, reason };
   };

@@ -5,7 +5,7 @@ import { type HttpResponse, sendRequest } from "../http-request.ts";
 import type { StreamedBody } from "./carrier-form.ts";
 import { type AdapterCall, invokeAdapter, NotInvoked } from "./carrier-function.ts";
 import { meaningOf, meanings } from "./carrier-responses.ts";
-import { carrierToken, renewedCarrierToken } from "./carrier-token.ts";
+import { carrierToken, renewedCarrierToken, TokenError } from "./carrier-token.ts";
 import { callTimeoutMs, checkoutLimits, maxCallMs } from "./limits.ts";
 
 type CarrierCall = {
@@ -53,7 +53,7 @@ export const describeFailure = ({ status, text }: Described): string =>
   status === null ? text : `it responded with ${status}`;
 
 const firstWaitMs = 250;
-/** Keeps the longest run, with all its waits, within its workflow's timeout of a week. */
+/** With this limit, a run that waits each time takes about a week, the timeout of its workflow. */
 export const maxRetryAfterSeconds = 4 * 3600;
 
 /**
@@ -90,16 +90,21 @@ const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Pr
     // This takes time, so it comes before the timeout is computed.
     const described = env.carrierFunction() ? await call.described?.() : undefined;
     const timeoutMs = Math.min(callTimeoutMs(bytes), endsBy - Date.now());
-    if (timeoutMs > 0) return tryOnce(call, described, token, AbortSignal.timeout(timeoutMs));
+    if (timeoutMs > 0) return tryOnce(call, described, token, timeoutMs);
     return withoutResponse("unsent", "the deadline passed before the call was sent");
   };
   return async () => {
-    const token = await carrierToken();
-    const response = await tryWith(token);
-    if (renewed || response.status !== 401) return response;
-    renewed = true;
-    const newToken = await renewedCarrierToken(token);
-    return newToken === undefined ? response : tryWith(newToken);
+    try {
+      const token = await carrierToken();
+      const response = await tryWith(token);
+      if (renewed || response.status !== 401) return response;
+      renewed = true;
+      const newToken = await renewedCarrierToken(token);
+      return newToken === undefined ? response : tryWith(newToken);
+    } catch (error) {
+      if (!(error instanceof TokenError)) throw error;
+      return withoutResponse("unsent", error.message);
+    }
   };
 };
 
@@ -107,8 +112,9 @@ const tryOnce = async (
   { method, path, idempotencyKey, body }: CarrierCall,
   described: AdapterContent = { body: null, file: null },
   token: string | undefined,
-  signal: AbortSignal,
+  timeoutMs: number,
 ): Promise<CarrierResponse> => {
+  const [signal, endsAt] = [AbortSignal.timeout(timeoutMs), Date.now() + timeoutMs];
   const adapter = env.carrierFunction();
   const headers = {
     ...(idempotencyKey !== undefined && { "Idempotency-Key": idempotencyKey }),
@@ -120,7 +126,12 @@ const tryOnce = async (
     if (adapter)
       return interpret(method, await invokeAdapter(adapter, { method, path, headers, ...described }, signal));
     const url = new URL(env.carrierUrl().replace(/\/$/, "") + path);
-    const request = { method, headers: { ...headers, ...content?.headers }, body: content?.chunks(), signal };
+    const request = {
+      method,
+      headers: { ...headers, ...content?.headers },
+      body: content?.chunks(signal, endsAt),
+      signal,
+    };
     return interpret(
       method,
       await sendRequest(url, { ...request, maxCharacters: (status) => maxCharacters(method, status) }),
@@ -193,11 +204,12 @@ export const retryAfterSeconds = (retryAfter: string | undefined, now: Date): nu
 
 const codeOf = (error: unknown): unknown => Object(error).code;
 
-/** There was no connection, so the carrier cannot have processed the call. */
-const wasNotSent = (error: unknown) => ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"].includes(String(codeOf(error)));
+/** There was no connection, or a header cannot be sent, so the carrier cannot have processed the call. */
+const wasNotSent = (error: unknown) =>
+  ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ERR_INVALID_CHAR"].includes(String(codeOf(error)));
 
 const describeError = (error: unknown, timeout: AbortSignal) => {
-  if (timeout.aborted) return "it did not respond in time";
+  if (timeout.aborted || codeOf(error) === "ETIMEDOUT") return "it did not respond in time";
   if (!(error instanceof Error)) throw error;
   return `the connection broke (${codeOf(error) ?? error.name})`;
 };

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
+import { Readable } from "node:stream";
 import type { SentMetadata } from "../attachments/attachment-schema.ts";
 
 /** A body that is created while it is sent. `failure` returns the error that interrupted it, if any. */
 export type StreamedBody = {
   readonly headers: Readonly<Record<string, string>>;
-  readonly chunks: () => AsyncGenerator<Uint8Array>;
+  /** `signal` ends the call at `endsAt`, in milliseconds, and with it a read of the file that has stalled. */
+  readonly chunks: (signal: AbortSignal, endsAt: number) => AsyncGenerator<Uint8Array>;
   readonly failure: () => Error | undefined;
 };
 
@@ -50,16 +51,25 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
       "Content-Length": String(head.length + file.bytes + tail.length),
     },
     failure: () => failure,
-    async *chunks() {
+    async *chunks(signal, endsAt) {
+      const openUntilAborted = async () => {
+        const stream = await open();
+        const close = () => void (stream instanceof Readable && stream.destroy());
+        signal.addEventListener("abort", close);
+        if (signal.aborted) close();
+        return stream;
+      };
       yield head;
       try {
-        yield* verified(file, open);
+        yield* verified(file, openUntilAborted);
       } catch (error) {
-        failure = error instanceof Error ? error : new Error("The file could not be read.", { cause: error });
-        throw failure;
+        // The end of the call is not the fault of the file.
+        if (!signal.aborted)
+          failure = error instanceof Error ? error : new Error("The file could not be read.", { cause: error });
+        throw error;
       }
-      // If this process was frozen past the deadline, the timeout aborts the call here, before the body is complete.
-      await sleep(0);
+      // This process may have been frozen. What is due when it goes on runs in any order, so the timeout may come too late.
+      if (Date.now() >= endsAt) throw Object.assign(new Error("The call is over."), { code: "ETIMEDOUT" });
       yield tail;
     },
   };

@@ -66,7 +66,8 @@ const carrierResponse = (text: string): HttpResponse => {
   // If the function failed, its result describes the error and has no status.
   const { data } = z.safeParse(Result, JSON.parse(text || "null"));
   if (!data) throw new NotInvoked("its function failed or returned no status: see the function's log", "unanswered");
-  const { status, headers = {}, body = "" } = data;
+  const { status, headers = {} } = data;
+  const body = data.body ?? "";
   const names = Object.keys(headers);
   const lowerCase = Object.fromEntries(names.map((name) => [name.toLowerCase(), headers[name]]));
   return { status, headers: lowerCase, text: typeof body === "string" ? body : JSON.stringify(body) };

@@ -5,6 +5,11 @@ import { env } from "../env.ts";
 /** How long the secret is cached. A new secret is used after this time at the latest, without a deployment. */
 const cacheMs = 5 * 60_000;
 
+/** There is no token to call the carrier with. */
+export class TokenError extends Error {
+  override readonly name = "TokenError";
+}
+
 let cached: { readonly token: Promise<string>; readonly until: number } | undefined;
 
 /** Returns the bearer token for the carrier, if there is one. Reads it from Secrets Manager if CARRIER_SECRET_ARN names a secret. */
@@ -32,7 +37,12 @@ export const renewedCarrierToken = async (rejected: string | undefined): Promise
 
 const readSecret = async (arn: string): Promise<string> => {
   const client = new SecretsManagerClient(clientSettings(2_500));
-  const { SecretString: token } = await client.send(new GetSecretValueCommand({ SecretId: arn }));
-  if (!token) throw new Error("The carrier's secret is empty.");
+  const secret = await client.send(new GetSecretValueCommand({ SecretId: arn })).catch((error: unknown) => {
+    const { code, name } = Object(error);
+    throw new TokenError(`the secret with its token could not be read (${code ?? name})`, { cause: error });
+  });
+  // A secret that was stored from a file often ends in a newline, which no header can contain.
+  const token = secret.SecretString?.trim();
+  if (!token) throw new TokenError("the secret with its token is empty");
   return token;
 };

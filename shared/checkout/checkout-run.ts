@@ -35,8 +35,12 @@ export const beginRun = async (ref: RunRef, now: Date): Promise<StepResult> => {
         return { ...state, next: "ALREADY_RUNNING", reason: `The run ${last.run} is checking this order out.` };
       await markCrashed(order_id, last, now);
     } else {
-      if (last && [last.run, ...last.earlier_runs].includes(run))
-        return { ...state, next: "FAIL", reason: `The run ${run} has ended.` };
+      // A late copy of this step, whose execution has ended.
+      const isOver =
+        last &&
+        ([last.run, ...last.earlier_runs].includes(run) ||
+          !(await isExecuting({ run, started_at: now.toISOString() })));
+      if (isOver) return { ...state, next: "FAIL", reason: `The run ${run} has ended.` };
       const locked = await lock(ref, last, now);
       if (locked) return { ...state, ...firstStep(locked, now) };
     }

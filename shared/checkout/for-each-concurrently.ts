@@ -11,8 +11,15 @@ export const forEachConcurrently = async <T>(
   const queue = (async function* () {
     yield* items;
   })();
+  let hasFailed = false;
   const worker = async () => {
-    for await (const item of queue) await work(item);
+    for await (const item of queue) {
+      if (hasFailed) return;
+      await work(item).catch((error: unknown) => {
+        hasFailed = true;
+        throw error;
+      });
+    }
   };
   const ends = await Promise.allSettled(Array.from({ length: concurrency }, worker));
   for (const end of ends) if (end.status === "rejected") throw end.reason;

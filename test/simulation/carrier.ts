@@ -312,8 +312,6 @@ const send = async (path: string, sent: Sent, signal: AbortSignal): Promise<Http
   const where = place();
   const call = callOf(path, sent);
   const named = numbered(`${call.method} ${carrier.nameOf(call.path)}`);
-  await beforeCall(named);
-  signal.throwIfAborted();
   return carrier.character.isAdapted ? invokeAdapter(named, call, signal, where) : attempt(named, call, signal, where);
 };
 
@@ -337,6 +335,9 @@ export const requestCarrier = (url: URL, { method, headers, signal }: RequestOpt
   const outgoing = new Writable({
     // Once the body is written, the connection can still break.
     autoDestroy: false,
+    // A slow process takes its time until it is connected. What it has written after that is on its way, whatever becomes of it.
+    construct: (connected) =>
+      void as(task, () => beforeCall(numbered(`connect ${carrier.nameOf(url.pathname)}`))).then(() => connected()),
     write: (chunk, _encoding, done) => {
       chunks.push(Buffer.from(chunk));
       done();

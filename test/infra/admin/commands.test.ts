@@ -95,7 +95,7 @@ describe("the operators' CLI", () => {
   it("rotates a key once: a second successor would end with the first key, so it names the first successor", async () => {
     const { account, key } = await customer();
     const next = await adminJson(["key", "rotate", key.id]);
-    const replaced = `The API key ${key.id} is already replaced by ${next.id}: use that one. \`key revoke ${key.id}\` ends`;
+    const replaced = `The API key ${key.id} is already replaced by ${next.id}: use that one. \`key revoke ${key.id}\` revokes`;
     expect(await admin(["key", "rotate", key.key])).toEqual(failure(1, replaced));
     expect((await adminJson(["key", "list", "--account", account])).length).toBe(2);
     expect(await adminJson(["key", "show", next.id])).toMatchObject({ expires_at: null, replaced_by: null });

@@ -48,7 +48,7 @@ describe("order settle", () => {
     );
     expect(await order.settle(...open())).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/outcome +open\nnext +`order checkout \S+` goes on\./),
+      stdout: expect.stringMatching(/outcome +open\nnext +`order checkout \S+` continues\./),
     });
     const after = await orderReport(order.id);
     expect(after?.checkout?.reason).toMatch(/: 403 .*\. An operator has recorded that the cart is not checked out\.$/);

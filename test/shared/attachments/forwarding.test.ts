@@ -47,6 +47,9 @@ describe("the forwarding of a request's attachment", () => {
       await order.update(0, attachment, data);
       expect(await forwardingOf(order, path, attachment)).toMatchObject(document(after));
     }
+    // A call whose outcome nobody knows, such as one that found the cart checked out.
+    await transact({ receipt: { update: keys.receipt(id, attachment), set: { state: "pending" }, when: {} } });
+    expect(await forwardingOf(order, path, attachment)).toMatchObject(document(none));
   });
 
   it("is none for requests of other types, and for their order", async () => {

@@ -85,6 +85,15 @@ describe("the start of a run", () => {
     await stepFunctions.close();
   });
 
+  it("does not happen in a late copy of the step, whose execution has ended beside another run", async () => {
+    const stepFunctions = await withExecution("ended");
+    const { order } = await storedOrder();
+    await storeRun(order, { run: "another" });
+    expect(await beginRun({ order_id: order, run: "last" }, now)).toMatchObject({ next: "FAIL" });
+    expect(await readRun(order)).toMatchObject({ run: "another", status: "FAILED" });
+    await stepFunctions.close();
+  });
+
   it("beside another that starts at the same time finds its lock", async () => {
     const stepFunctions = await withExecution("unknown");
     for (const last of [undefined, {}]) {

@@ -1,6 +1,7 @@
 import http from "node:http";
 import { syncBuiltinESMExports } from "node:module";
-import { Writable } from "node:stream";
+import { createServer } from "node:net";
+import { Readable, Writable } from "node:stream";
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   callCarrier,
@@ -169,7 +170,7 @@ describe("a call", () => {
     ["may still act where the connection broke", ["ECONNRESET", 422], { settles: "refused", ...may(true, true) }],
     ["is in conflict with its own first attempt", [504, 409], { settles: "conflict", ...may(true, true) }],
     ["is in conflict with another", [409], { settles: "conflict", ...may(true, false) }],
-    ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"].map((code): [string, Attempt[], object] => [
+    ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ERR_INVALID_CHAR"].map((code): [string, Attempt[], object] => [
       `never arrived with ${code}`,
       [code, 422],
       may(false, false),
@@ -207,6 +208,27 @@ describe("a call", () => {
     vi.stubEnv("CARRIER_URL", `http://127.0.0.1:${Object(server.address()).port}`);
     expect(await callCarrier(call)).toMatchObject({ status: 307, settles: "nothing", text: "moved" });
     expect(await callCarrier({ method: "GET", path: "/elsewhere" })).toMatchObject({ status: 200, settles: "done" });
+  });
+
+  it("creates no more of a body than the connection has taken", async () => {
+    // It never completes a TLS handshake.
+    const server = createServer((socket) => socket.on("error", () => {}));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    vi.stubEnv("CARRIER_URL", `https://127.0.0.1:${Object(server.address()).port}`).stubEnv(
+      "CARRIER_TIMEOUT_MS",
+      "200",
+    );
+    const created: string[] = [];
+    const chunks = async function* () {
+      for (const chunk of ["the first", "the rest"]) {
+        created.push(chunk);
+        yield Buffer.from(chunk);
+      }
+    };
+    const body = () => ({ headers: { "Content-Length": "17" }, chunks, failure: () => undefined });
+    const ended = await callCarrier({ method: "PUT", path: "/", body, endsBy: Date.now() + 200 });
+    expect([ended.text, created]).toEqual(["it did not respond in time", ["the first"]]);
   });
 
   it("calls again after an unsolicited 101", async () => {
@@ -371,7 +393,8 @@ describe("the file of a call", () => {
     const form = (parts: readonly Uint8Array[] | undefined) =>
       filePartBody("limit", { id: "1" }, { sent, contentType: "application/pdf", bytes: 5, sha256, open: open(parts) });
     const body = form(chunks);
-    const text = Buffer.concat(await Array.fromAsync(body.chunks())).toString();
+    const { signal } = new AbortController();
+    const text = Buffer.concat(await Array.fromAsync(body.chunks(signal, Number.POSITIVE_INFINITY))).toString();
     expect(text).toBe(
       '--limit\r\nContent-Disposition: form-data; name="metadata"\r\nContent-Type: application/json\r\n\r\n{"id":"1"}\r\n' +
         '--limit\r\nContent-Disposition: form-data; name="file"; filename="a%22b%0D%0A.pdf"\r\n' +
@@ -383,7 +406,27 @@ describe("the file of a call", () => {
     });
     expect(body.failure()).toBe(undefined);
     const gone = form(undefined);
-    await expect(Array.fromAsync(gone.chunks())).rejects.toThrow("its file is missing from storage");
+    await expect(Array.fromAsync(gone.chunks(signal, Number.POSITIVE_INFINITY))).rejects.toThrow(
+      "its file is missing from storage",
+    );
     expect(gone.failure()).toMatchObject({ name: "FileError", gone: true });
+  });
+
+  it.each([
+    ["stalls", 1],
+    ["is opened only then", 0],
+  ])("is closed when its call ends, if it %s", async (_, chunksBefore) => {
+    const call = new AbortController();
+    const stalled = new Readable({ read: () => {} });
+    const sent = { name: "LOA", notes: null, file_hint: "LOA", filename: "a.pdf" } as const;
+    const open = async () => {
+      if (chunksBefore === 0) call.abort();
+      return stalled;
+    };
+    const body = filePartBody("limit", {}, { sent, contentType: "application/pdf", bytes: 5, sha256, open });
+    const read = Array.fromAsync(body.chunks(call.signal, Number.POSITIVE_INFINITY));
+    if (chunksBefore > 0) setImmediate(() => call.abort());
+    await expect(read).rejects.toThrow("Premature close");
+    expect([stalled.destroyed, body.failure()]).toEqual([true, undefined]);
   });
 });

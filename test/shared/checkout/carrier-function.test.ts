@@ -99,6 +99,15 @@ describe("a checkout with an adapter function", () => {
   });
 });
 
+it("returns null for no body, which is not the carrier's word that it has nothing to withdraw", async () => {
+  const { url, close } = await listen(createServer((_, response) => response.end('{"status":404,"body":null}')));
+  onTestFinished(close);
+  vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", url);
+  const call = { method: "DELETE", path: "/carts/1", headers: {}, body: null, file: null };
+  expect(await invokeAdapter("adapter", call, AbortSignal.timeout(5_000))).toMatchObject({ status: 404, text: "" });
+  vi.unstubAllEnvs();
+});
+
 /** No emulator verifies the signature. On AWS, a wrong one makes every call return 403. */
 it("is invoked with a signature for Lambda that covers the host, the body and the time", async () => {
   const { promise: received, resolve } = Promise.withResolvers<{ headers: IncomingHttpHeaders; body: string }>();

@@ -155,9 +155,9 @@ describe("a carrier that requires a token", () => {
     expect([renewed, reads()]).toEqual([["new", "new", "new"], 2]);
   });
 
-  it("is not called while its secret is empty, which is read again at the next call", async () => {
-    await secretOf(["", "first"]);
-    await expect(carrierToken()).rejects.toThrow("The carrier's secret is empty.");
+  it("is not called while its secret is empty, which is read again at the next call, and may end in a newline", async () => {
+    await secretOf(["", "first\n"]);
+    await expect(carrierToken()).rejects.toThrow("the secret with its token is empty");
     expect(await carrierToken()).toBe("first");
   });
 

@@ -49,6 +49,22 @@ const ended: After = {
 const stopping = { status: "STOPPING", next_try_at: null };
 
 describe("the checkout of the cart", () => {
+  it("waits while Secrets Manager is unavailable, without a doubt: nothing was sent", async () => {
+    const { order, state } = await storedOrder(forwardableType);
+    await running(order);
+    vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:unavailable");
+    vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", "http://127.0.0.1:1");
+    const calls = carrier.respondInTurn(200);
+    expect(await submitOrder(await state())).toMatchObject({ next: "WAIT_TO_SUBMIT" });
+    vi.stubEnv("CARRIER_SECRET_ARN", "");
+    const last_answer = "the secret with its token could not be read (ECONNREFUSED)";
+    expect([await readRun(order), await isSealed(order), calls]).toMatchObject([
+      { status: "RUNNING", outcome_unknown: false, last_answer },
+      false,
+      [],
+    ]);
+  });
+
   const later = { "Retry-After": "60" };
   it.each<[string, CarrierResponse[], number, object, After]>([
     ["is done", [200], 1, done, ended],
@@ -88,6 +104,13 @@ describe("the checkout of the cart", () => {
       doubted({ last_answer: was503, next_try_at: at(60), calls_end_by: at(40) }),
     ],
     ["has waited too long", [busy], 10, fails, doubted({ ...stopping, failure: "fault" })],
+    [
+      "is refused after as many waits: one more settles it",
+      [503, 422],
+      10,
+      wait(40, 11),
+      doubted({ status: "RUNNING" }),
+    ],
     ["has waited too long for a carrier that has not acted", [[429, later]], 10, fails, open(stopping)],
   ])("%s", async (_, responses, consecutive_waits, next, { run, sealed }) => {
     const { order, state } = await storedOrder(forwardableType);
