@@ -53,8 +53,8 @@ export const describeFailure = ({ status, text }: Described): string =>
   status === null ? text : `it responded with ${status}`;
 
 const firstWaitMs = 250;
-/** With this limit, a run that waits each time takes about a week, the timeout of its workflow. */
-export const maxRetryAfterSeconds = 4 * 3600;
+/** Keeps the longest run, with all its waits, within its workflow's timeout of a week. */
+export const maxRetryAfterSeconds = 2 * 3600;
 
 /**
  * Calls the carrier, or the function that adapts it. After a response that settles nothing, makes another attempt if the wait fits

@@ -53,7 +53,7 @@ describe("Step Functions' limits", () => {
     const { passes, consecutiveWaits, maxRunMs } = checkoutLimits;
     const waits = (passes + 2 * consecutiveWaits) * maxRetryAfterSeconds;
     const work = passes * (taskSeconds("Forward") + taskSeconds("Submit"));
-    expect(waits + work).toBeLessThan(workflow.TimeoutSeconds * 1.1);
+    expect(waits + work).toBeLessThan(workflow.TimeoutSeconds);
     expect(maxRunMs).toBeGreaterThan(workflow.TimeoutSeconds * 1000);
   });
 
