@@ -279,7 +279,7 @@ it("npm start -- --carrier-function checks out through the adapter in docs/examp
     const calls = [...service.output.stdout.matchAll(/^adapter {2}(---|\d{3}) +([A-Z]+) +\/carts\/.+$/gm)];
     expect(calls.map(([, ...call]) => call.join(" "))).toEqual(["--- PUT", "--- PUT", "201 PUT", "200 POST"]);
     expect(service.output.stderr).toMatch(
-      /TypeError: no such carrier\n +at handler \(.*adapter\.mjs:5:[\s\S]+\[cause\]: Error: the cause[\s\S]+It has returned no status\.\n/,
+      /TypeError: no such carrier\n +at handler \(.*adapter\.mjs:5:[\s\S]+\[cause\]: Error: the cause[\s\S]+The adapter returned no status\.\n/,
     );
   }, patiently);
   // Stops on SIGTERM while a request is half sent, and removes its state.
