@@ -31,7 +31,8 @@ const adviceFor = (checks: readonly Check[], key: ApiKey | undefined) => {
 
 /** `address` is a path or a URL. Its query is ignored. */
 const checkAccess = async (reference: string, method: string, address: string) => {
-  const [path = ""] = address.replace(/^https?:.*?(?=\/api\/)/, "").split("?");
+  const start = /^https?:/.test(address) ? Math.max(0, address.indexOf("/api/")) : 0;
+  const [path = ""] = address.slice(start).split("?");
   const matched = matcher(routes)(method.toUpperCase(), path);
   const routed = ["a route matches the method and the path", matched?.route.name ?? ""] as const;
   if (!matched) return result([routed], notFound());

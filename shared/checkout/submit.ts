@@ -125,8 +125,7 @@ const recordResponse = async (
     const last_answer = describeFailure(response);
     const giveUp = `The carrier was unavailable for too long to check the cart out: ${last_answer}.`;
     const wait_seconds = settles === "nothing" ? response.wait_seconds : secondsUntil(calls_end_by, now);
-    const wait = { giveUp, last_answer, wait_seconds, settles: settles !== "nothing" };
-    return postpone(submission, announced, wait, mayHaveActed, { calls_end_by });
+    return postpone(submission, announced, { giveUp, last_answer, wait_seconds }, mayHaveActed, { calls_end_by });
   }
   const refusal = `The carrier refused to check the cart out: ${describeRefusal(response)}`;
   const failure = settles === "refused" ? "refused" : "fault";
@@ -163,18 +162,12 @@ const conclude = async (
 const stop = (submission: Submission, announced: string, changes: Changes, doubt: boolean) =>
   conclude(submission, announced, { ...changes, status: "STOPPING", next_try_at: null }, doubt, { next: "FAIL" });
 
-type Wait = {
-  readonly giveUp: string;
-  readonly last_answer: string;
-  readonly wait_seconds: number;
-  /** The response settles the outcome once no attempt may still act. For that, a run may wait once more. */
-  readonly settles?: boolean;
-};
+type Wait = { readonly giveUp: string; readonly last_answer: string; readonly wait_seconds: number };
 
 /** Waits for the carrier, or ends the run if that has taken too long. */
 const postpone = (submission: Submission, announced: string, wait: Wait, doubt: boolean, changes: Changes = {}) => {
   const { consecutive_waits: waits } = submission.state;
-  if (waits >= checkoutLimits.consecutiveWaits + (wait.settles ? 1 : 0))
+  if (waits >= checkoutLimits.consecutiveWaits)
     return stop(submission, announced, { ...changes, reason: wait.giveUp, failure: "fault" }, doubt);
   const wait_seconds = pauseSeconds(waits, wait.wait_seconds, Math.random);
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();

@@ -104,13 +104,6 @@ describe("the checkout of the cart", () => {
       doubted({ last_answer: was503, next_try_at: at(60), calls_end_by: at(40) }),
     ],
     ["has waited too long", [busy], 10, fails, doubted({ ...stopping, failure: "fault" })],
-    [
-      "is refused after as many waits: one more settles it",
-      [503, 422],
-      10,
-      wait(40, 11),
-      doubted({ status: "RUNNING" }),
-    ],
     ["has waited too long for a carrier that has not acted", [[429, later]], 10, fails, open(stopping)],
   ])("%s", async (_, responses, consecutive_waits, next, { run, sealed }) => {
     const { order, state } = await storedOrder(forwardableType);
