@@ -42,7 +42,7 @@ export const meanings = {
   denial: { response: "any other 4xx, and 501 to the GET", acted: "no", mayStillAct: false, settles: "denied" },
   redirect: { response: "a redirect", acted: "no", mayStillAct: false, settles: "nothing" },
   unsent: {
-    response: "no connection, or no token to send: the call was not sent",
+    response: "no connection, or no token: the call was not sent",
     acted: "no",
     mayStillAct: false,
     settles: "nothing",
