@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carrier-token.ts";
 import { failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
@@ -54,6 +55,8 @@ describe("the checkout of the cart", () => {
     await running(order);
     vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:unavailable");
     vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", "http://127.0.0.1:1");
+    // Another test of this process may have read a token.
+    await renewedCarrierToken(await carrierToken().catch(() => undefined)).catch(() => undefined);
     const calls = carrier.respondInTurn(200);
     expect(await submitOrder(await state())).toMatchObject({ next: "WAIT_TO_SUBMIT" });
     vi.stubEnv("CARRIER_SECRET_ARN", "");
