@@ -85,7 +85,10 @@ const resultOf = async (ref: RunRef, state: State, ending: Ending | undefined): 
   if (ending === undefined) return { ...state, consecutive_waits: 0, next: "SUBMIT" };
   if (ending.kind === "stop") return { ...state, next: "FAIL" };
   if (state.passes_left <= 0 || state.consecutive_waits >= checkoutLimits.consecutiveWaits) {
-    const reason = ending.kind === "time" ? "The order has more to forward than one run can." : ending.reason;
+    const reason =
+      ending.kind === "time"
+        ? "The order has more attachments than one run can forward: start the checkout again."
+        : ending.reason;
     await stopRun(ref, "fault", reason);
     return { ...state, next: "FAIL" };
   }

@@ -253,7 +253,7 @@ describe("forwarding an order", () => {
     }
   });
 
-  const tooMuch = "The order has more to forward than one run can.";
+  const tooMuch = "The order has more attachments than one run can forward: start the checkout again.";
   it.each([
     [300_000, 3, "SUBMIT", null],
     [300_001, 3, "FORWARD", null],

@@ -5,6 +5,7 @@ import { beginRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
 import { firstState } from "../../../shared/checkout/checkout-schema.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
+import { storeRun } from "../../support/fixtures/runs.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { loadStep, stateOf } from "../../support/servers/workflow.ts";
 
@@ -46,6 +47,16 @@ describe("starting a checkout with the SDK's client", () => {
       status: "SUCCEEDED",
       reason: expect.stringContaining("1 added or changed and not forwarded"),
     });
+  });
+
+  it("beside another ends, even if a late copy of its first step has locked the order since", async () => {
+    const order = await orderWithOneAttachment();
+    await storeRun(order.id, { run: "the-other", status: "RUNNING", started_at: new Date().toISOString() });
+    const late = await stepFunctions.workflow.start("the-late", JSON.stringify({ order_id: order.id }));
+    expect(await late?.ended).toMatchObject({ error: "AlreadyRunning" });
+    await storeRun(order.id, { run: "the-late", status: "RUNNING" });
+    const reason = "The run the-other is checking this order out.";
+    expect(await waitForCheckout(order.id, "the-late", 10)).toEqual({ run: "the-late", status: "FAILED", reason });
   });
 
   it("takes an id in lower case from another system, and refuses at once what is no id", async () => {
