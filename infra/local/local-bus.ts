@@ -115,7 +115,7 @@ const startSaving = (file: string | undefined, state: Stored, warn: Options["war
       writeJson(file, state);
       [saved, reported] = [positions, ""];
     } catch (error) {
-      if (String(error) !== reported) warn(`The position in the events cannot be saved. Trying again: ${error}`);
+      if (String(error) !== reported) warn(`The position in the events cannot be saved yet: ${error}`);
       reported = String(error);
     }
   };

@@ -134,7 +134,7 @@ it("a position that cannot be saved is reported, and saved as soon as it can be"
   const file = join(services.data, "events.json");
   mkdirSync(file);
   const started = await services.start();
-  const isReported = () => started.output.stderr.includes("cannot be saved. Trying again: Error: EISDIR");
+  const isReported = () => started.output.stderr.includes("cannot be saved yet: Error: EISDIR");
   await vi.waitUntil(async () => (await readEvents(started)).length === ofDemo.length && isReported(), patiently);
   // By then, saving the last change has also failed.
   await sleep(500);
