@@ -58,8 +58,8 @@ const newCarrier = (character: Character, callbacks: Callbacks) => ({
   character,
   cart: emptyCart(),
   hasLied: false,
-  /** Whether the last attempt got a 2xx to a GET that does not report whether the cart is checked out. */
-  hasSaidNothing: false,
+  /** The tasks whose last attempt got a 2xx to a GET that does not report whether the cart is checked out. */
+  saidNothingTo: new WeakSet<Task>(),
   /** The calls in progress, by path and key. */
   processing: new Set<string>(),
 });
@@ -75,7 +75,7 @@ export const cartNow = (): Cart => carrier.cart;
 /** Whether it has denied that a checked-out cart is checked out. */
 export const hasCarrierLied = (): boolean => carrier.hasLied;
 
-export const hasCarrierSaidNothing = (): boolean => carrier.hasSaidNothing;
+export const hasCarrierSaidNothingTo = (task: Task): boolean => carrier.saidNothingTo.has(task);
 
 /** The faults of an attempt. A gateway's or proxy's response may come before the carrier acts, or without the carrier acting. */
 const kinds = [
@@ -178,7 +178,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
     const { phaseMs } = character;
     const phase = phaseMs ? `${call.method} in phase ${Math.ceil(elapsed() / phaseMs)}` : named;
     const fault = faultOf(`carrier ${call.method}`, phase, kinds);
-    carrier.hasSaidNothing = false;
+    carrier.saidNothingTo.delete(task);
     judgeCaller(task, call);
     onCalled(call, named);
     const travel = (way: string) => between(`${named} ${way}`, 2, 60);
@@ -192,7 +192,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
       line(String(reply.status));
       const arrive = () => {
         const isUsable = typeof Object(reply.body).checked_out === "boolean";
-        carrier.hasSaidNothing = call.method === "GET" && reply.status < 300 && !isUsable;
+        if (call.method === "GET" && reply.status < 300 && !isUsable) carrier.saidNothingTo.add(task);
         carrier.onAnswered(task, call, reply);
         resolve(responseOf(reply));
       };

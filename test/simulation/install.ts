@@ -34,9 +34,12 @@ const clearTimeout = (timer: { event: { isCancelled: boolean } } | undefined) =>
   if (timer) timer.event.isCancelled = true;
 };
 
-const uuidCharacter = (character: string) => {
-  const digit = Math.floor(chance(numbered("uuid")) * 16);
-  return (character === "x" ? digit : (digit & 3) | 8).toString(16);
+const randomUUID = () => {
+  const digits = Array.from({ length: 4 }, () => Math.floor(chance(numbered("uuid")) * 2 ** 32).toString(16));
+  return digits
+    .map((each) => each.padStart(8, "0"))
+    .join("")
+    .replace(/^(.{8})(.{4}).(.{3}).(.{3})/, "$1-$2-4$3-8$4-");
 };
 const randomByte = () => Math.floor(chance(numbered("bytes")) * 256);
 
@@ -60,7 +63,8 @@ const environment = {
 };
 
 export const install = (): void => {
-  Object.assign(process.env, environment);
+  // An object of its own is much faster to read than that of Node.
+  Object.defineProperty(process, "env", { value: { ...process.env, ...environment } });
   Object.assign(globalThis, { Date: VirtualDate, setTimeout, clearTimeout });
   Object.assign(timers, { setTimeout, clearTimeout });
   Object.assign(promises, { setTimeout: (ms: number, value?: unknown) => pass(ms).then(() => value) });
@@ -68,7 +72,7 @@ export const install = (): void => {
   Object.assign(Math, { random: () => chance(numbered("random")) });
   Object.assign(crypto, {
     randomInt: (most: number) => Math.floor(chance(numbered("id")) * most),
-    randomUUID: () => "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replaceAll(/[xy]/g, uuidCharacter),
+    randomUUID,
     randomBytes: (length: number) => Buffer.from(Array.from({ length }, randomByte)),
   });
   Object.assign(http, { request: requestCarrier });

@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import type { Cart, CartCall } from "../../infra/local/carrier-carts.ts";
 import type { Reply } from "../../infra/local/listen.ts";
 import { fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
-import { checkoutLimits, maxCallMs } from "../../shared/checkout/limits.ts";
+import { maxCallMs } from "../../shared/checkout/limits.ts";
 import { lateChanges } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { type Key, keys, parentIn } from "../../shared/table/keys.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
-import { cartNow, hasCarrierLied, hasCarrierSaidNothing } from "./carrier.ts";
+import { cartNow, hasCarrierLied, hasCarrierSaidNothingTo } from "./carrier.ts";
 import { isClean, storedObjects } from "./files.ts";
 import {
   forwardable,
@@ -44,7 +44,7 @@ export const judgeCommit = (changes: readonly Change[], task: Task): void => {
     if (key.sk.startsWith("REQUEST#") && after && !ledger.names.has(idOf(after)))
       ledger.names.set(idOf(after), `request ${forwardable().length}, added`);
     if (isOrder(key)) judgeOrder(before, after);
-    if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after);
+    if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after, task);
     if (key.sk === "CHECKOUT" && confirmedTo.delete(task))
       hold("a 2xx is recorded at once", after?.checked_out === true, task.name);
     if (key.sk.startsWith("RECEIPT#") && after?.state === "pending") noteAnnouncement(task, key, after);
@@ -94,7 +94,7 @@ const judgeOrder = (before: Item | undefined, after: Item | undefined) => {
   rememberSeal(after?.seal !== undefined);
 };
 
-const judgeRun = (before: Item, after: Item) => {
+const judgeRun = (before: Item, after: Item, task: Task) => {
   const run = String(after.run);
   const named = ledger.executions.get(run) ?? run;
   const ends = (...statuses: string[]) => before.status !== after.status && statuses.includes(String(after.status));
@@ -107,9 +107,11 @@ const judgeRun = (before: Item, after: Item) => {
   if (ends("FAILED", "CRASHED") && !after.outcome_unknown)
     hold("a failed run leaves the cart open, or a doubt", isOpenOrDenied, named);
   if (ends("SUCCEEDED")) judgeReason(String(after.reason));
-  const isTooLong = after.outcome_unknown && after.consecutive_waits === checkoutLimits.consecutiveWaits;
-  const isSaid = !hasCarrierSaidNothing() || /checked_out.*order settle/.test(String(after.reason));
-  if (ends("FAILED") && isTooLong) hold("a run without a usable response names who can end the doubt", isSaid, named);
+  const says = (words: string) => String(after.reason).includes(words);
+  if (ends("STOPPING") && after.outcome_unknown && hasCarrierSaidNothingTo(task))
+    hold("a run without a usable response names what it lacks", says("checked_out"), named);
+  if (ends("FAILED", "CRASHED") && after.outcome_unknown && !after.checked_out)
+    hold("a run that ends in doubt names who can end it", says("order settle"), named);
   const isOpen = orderItem().state === "CART" && !after.outcome_unknown && (before.outcome_unknown || ends("FAILED"));
   if (!isOpen) return;
   ledger.openAt = elapsed();

@@ -75,8 +75,9 @@ export const removeExpired = (seconds: number): void => {
 const copy = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(copy);
   if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).flatMap(([name, one]) => (one === undefined ? [] : [[name, copy(one)]]));
-  return Object.freeze(Object.fromEntries(entries));
+  const result: Record<string, unknown> = {};
+  for (const [name, one] of Object.entries(value)) if (one !== undefined) result[name] = copy(one);
+  return Object.freeze(result);
 };
 const copyOf = (item: Item): Item => Object(copy(item));
 
