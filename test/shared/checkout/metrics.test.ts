@@ -5,8 +5,8 @@ import { countFailure } from "../../../shared/checkout/metrics.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { storeRun } from "../../support/fixtures/runs.ts";
+import { textsOfResources } from "../../support/models/deployed-production.ts";
 import { allowOnly } from "../../support/models/iam.ts";
-import { synthesize } from "../../support/models/template.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
 
 const capture = () => {
@@ -49,8 +49,8 @@ it("a failed checkout counts as a fault or as a refusal, by the stack's name", (
 
 it("every metric of this project that raises an alarm is logged by the code", () => {
   const code = globSync("{functions,shared}/**/*.ts").map((file) => readFileSync(file, "utf8"));
-  const watched = [...synthesize("production").resources.values()].flatMap(({ kind, properties }) =>
-    kind === "CloudWatch::Alarm" && properties.Namespace === "Patchbay" ? [String(properties.MetricName)] : [],
+  const watched = textsOfResources().flatMap((text) =>
+    text.includes("\n  Namespace: Patchbay") ? [/^ {2}MetricName: (.*)$/m.exec(text)?.[1]] : [],
   );
   expect(watched.sort()).toEqual([
     "Defects",
@@ -61,7 +61,7 @@ it("every metric of this project that raises an alarm is logged by the code", ()
   ]);
   for (const name of watched)
     expect(
-      code.some((text) => text.includes(name)),
+      code.some((text) => text.includes(String(name))),
       name,
     ).toBe(true);
 });

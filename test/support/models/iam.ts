@@ -1,28 +1,26 @@
 import { onTestFinished } from "vitest";
 import { interceptTableCalls, type Wanted, wantedBy } from "../fault-proxy/table-proxy.ts";
-import { synthesize } from "./template.ts";
+import { textOfResource } from "./deployed-production.ts";
 
 /** A model of IAM for calls to the table. It has only the conditions that infra/aws/grants.ts uses. */
 
 /** The sentences about the table in the policies of a production role, or in a managed policy. */
-const statementsOf = (holder: string) => {
-  const { properties } = synthesize("production").resources.get(holder) ?? {};
-  return [
-    ...JSON.stringify(properties).matchAll(/"Allow (dynamodb:[^"]*?) on \$\{Table\.Arn\}(?: where ([^"]*))?"/g),
-  ].map(([, actions = "", conditions = ""]) => {
-    const listAfter = (operator: string) =>
-      conditions
-        .split(" and ")
-        .find((each) => each.startsWith(operator))
-        ?.slice(operator.length + 1)
-        .split(", ");
-    return {
-      actions,
-      partitions: listAfter("ForAllValues:StringLike dynamodb:LeadingKeys"),
-      attributes: listAfter("ForAllValues:StringEquals dynamodb:Attributes"),
-    };
-  });
-};
+const statementsOf = (holder: string) =>
+  [...textOfResource(holder).matchAll(/- Allow (dynamodb:.*?) on \$\{Table\.Arn\}(?: where (.*))?$/gm)].map(
+    ([, actions = "", conditions = ""]) => {
+      const listAfter = (operator: string) =>
+        conditions
+          .split(" and ")
+          .find((each) => each.startsWith(operator))
+          ?.slice(operator.length + 1)
+          .split(", ");
+      return {
+        actions,
+        partitions: listAfter("ForAllValues:StringLike dynamodb:LeadingKeys"),
+        attributes: listAfter("ForAllValues:StringEquals dynamodb:Attributes"),
+      };
+    },
+  );
 
 /** Until the test ends, allows only calls to the table that this role or managed policy permits. */
 export const allowOnly = (holder: string) => {

@@ -1,0 +1,17 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** The text about a resource of production in docs/deployed.txt, which takes less time to read than the stack takes to synthesize. */
+
+const page = readFileSync(join(import.meta.dirname, "../../../docs/deployed.txt"), "utf8");
+
+/** By name, without the type that follows it on the line. */
+const resources = new Map(page.split(/\n(?! )/).map((text) => [text.split(" (", 1)[0] ?? "", text]));
+
+export const textsOfResources = (): string[] => [...resources.values()];
+
+export const textOfResource = (name: string): string => {
+  const text = resources.get(name);
+  if (text === undefined) throw new Error(`docs/deployed.txt has no resource ${name}.`);
+  return text;
+};
