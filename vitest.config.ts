@@ -10,7 +10,7 @@ const ownTable = [
   "test/shared/stored-items.test.ts",
 ];
 
-/** Tests that need packages that are installed only in test/tools. */
+/** Tests that need packages that are installed only in test/tools: `npm run check` runs them, and `npm test` does not. */
 const tools = ["test/tools/*.test.ts"];
 
 /** Tests whose AWS clients call a proxy, so no other file may have loaded the clients. */

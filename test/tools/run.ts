@@ -16,8 +16,8 @@ const commands: Readonly<Record<string, Command>> = {
     scripts: [],
   },
   check: {
-    does: "Checks types, format, lint and unused code, with openapi.d.ts as of now.",
-    scripts: [["openapi:types"], ["check:types", "check:style", "check:unused", "check:tables"]],
+    does: "Checks types, format, lint and unused code, with openapi.d.ts as of now, and runs the tests in test/tools.",
+    scripts: [["openapi:types"], ["check:types", "check:style", "check:unused", "check:tables", "check:tests"]],
   },
   format: { does: "Formats the code, and fixes what lint can fix.", scripts: [["format"]] },
   "openapi:lint": { does: "Checks openapi.json with Redocly's strict rules.", scripts: [["openapi:lint"]] },
