@@ -21,7 +21,9 @@ const emulator = async (name: string) => {
   const before = { ...process.env };
   delete process.env.AWS_ENDPOINT_URL_S3;
   onTestFinished(async () => {
-    process.env = before;
+    // The object stays the same, because Vitest stubs variables in it.
+    for (const name of Object.keys(process.env)) delete process.env[name];
+    Object.assign(process.env, before);
     await close();
   });
   return url;
