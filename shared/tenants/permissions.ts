@@ -19,6 +19,11 @@ export const knownPermissions: readonly string[] = Object.entries(operations)
 /** A probable mistake in a file, which is applied nevertheless. */
 export type Warning = { readonly pointer: string; readonly detail: string };
 
+const longest = Math.max(...knownPermissions.map(({ length }) => length));
+
 /** Suggests a known permission for one that no endpoint requires, which may be misspelt, or may be another service's. */
-export const describeUnknown = (permission: string): string =>
-  `${permission} is not required by any operation: the nearest known permission is ${closestMatch(permission, knownPermissions)}`;
+export const describeUnknown = (permission: string): string => {
+  // The time grows with the length, so only the beginning of a long permission is compared.
+  const nearest = closestMatch(permission.slice(0, longest), knownPermissions);
+  return `${permission} is not required by any operation: the nearest known permission is ${nearest}`;
+};
