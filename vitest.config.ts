@@ -2,31 +2,31 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 
-/** Files that inject faults, read all items or move the clock: each has a table and a bucket of its own. */
+/** Files that inject faults, count calls, read all items or move the clock: each has a table and a bucket of its own. */
 const ownTable = [
+  "test/cost/*.test.ts",
   "test/faults/*.test.ts",
   "test/functions/tenants/*.test.ts",
-  "test/infra/admin/{apply,commands,output,restore}.test.ts",
+  "test/infra/admin/{apply,commands,find,output,restore}.test.ts",
+  "test/shared/checkout/metrics.test.ts",
   "test/shared/stored-items.test.ts",
 ];
 
 /** Tests that need packages that are installed only in test/tools: `npm run check` runs them, and `npm test` does not. */
 const tools = ["test/tools/*.test.ts"];
 
-/** Tests whose AWS clients call a proxy, so no other file may have loaded the clients. */
-const ownModules = ["test/cost/*.test.ts"];
-
 type Options = {
   readonly include: string[];
   readonly exclude?: string[];
   readonly setup: string;
-  readonly isolate: boolean;
   readonly globalSetup?: string;
 };
 
 const project = (name: string, { setup, ...options }: Options): TestProjectInlineConfiguration => ({
   test: {
     name,
+    // The files take turns in a few processes, which load the AWS SDK once.
+    isolate: false,
     setupFiles: [`test/support/setup/${setup}.ts`],
     // These end tests that hang. They are long, because machines may be busy.
     testTimeout: 120_000,
@@ -44,17 +44,14 @@ export default defineConfig({
     // By default, Vitest leaves one core free, so a machine with two would run one file after another. Two more processes than cores
     // work while others wait for timeouts and for processes that they start. Each takes three seconds to load the AWS SDK.
     maxWorkers: availableParallelism() + 2,
-    // The files of a project that is not isolated take turns in a few processes, which load the AWS SDK once.
     projects: [
       project("service", {
         include: ["test/**/*.test.ts"],
-        exclude: [...ownTable, ...ownModules, "test/tools/**"],
+        exclude: [...ownTable, "test/tools/**"],
         setup: "service",
-        isolate: false,
       }),
-      project("own table", { include: ownTable, setup: "own-table", isolate: false }),
-      project("tools", { include: tools, setup: "service", isolate: false, globalSetup: "test/tools/install.ts" }),
-      project("own modules", { include: ownModules, setup: "service", isolate: true }),
+      project("own table", { include: ownTable, setup: "own-table" }),
+      project("tools", { include: tools, setup: "service", globalSetup: "test/tools/install.ts" }),
     ],
   },
 });

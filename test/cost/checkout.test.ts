@@ -1,25 +1,24 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startFaultProxy } from "../support/fault-proxy/proxy.ts";
+import { newOrder } from "../support/fixtures/orders.ts";
 import { carrier } from "../support/servers/carrier.ts";
+import { proxies } from "../support/servers/own-table.ts";
+import { checkOut } from "../support/servers/workflow.ts";
 import { checkoutCosts, textsToChange } from "./expected.ts";
 
 /** Counts the units that Step Functions, Lambda and DynamoDB charge for a checkout, at a proxy. */
 
-const table = await startFaultProxy(process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "");
-process.env.AWS_ENDPOINT_URL_DYNAMODB = table.url;
+const { table } = proxies;
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
   upstream = await carrier();
 });
 afterAll(async () => {
-  await Promise.all([upstream.close(), table.close()]);
+  await upstream.close();
 });
 
 it.each(checkoutCosts)(
   "the cost of a checkout, requests: $requests, files of each: $files",
   async ({ requests, files, ...expected }) => {
-    const { newOrder } = await import("../support/fixtures/orders.ts");
-    const { checkOut } = await import("../support/servers/workflow.ts");
     const order = await newOrder(...Array<string>(requests).fill("ADD_MESSAGING_NUMBERS"));
     for (let nth = 0; nth < requests * files; nth += 1) await order.attach(nth % requests);
     table.arm();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { Cost } from "../support/servers/measured-service.ts";
 import { byExtent } from "../support/setup/extent.ts";
 import { expectedRounds } from "./expected.ts";
@@ -12,7 +12,6 @@ let grown: Awaited<ReturnType<typeof growths>>;
 beforeAll(async () => {
   grown = await growths({ many, subAccounts });
 }, 120_000);
-afterAll(() => grown.close());
 
 const withoutCalls = ({ calls: _, ...cost }: Cost) => cost;
 

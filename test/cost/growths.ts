@@ -1,5 +1,6 @@
-import type { Collection } from "../../shared/table/keys.ts";
-import type { customer } from "../support/fixtures/tenants.ts";
+import { type Collection, collections } from "../../shared/table/keys.ts";
+import { seedAttachments, seedItems, seedSwitches } from "../support/fixtures/seed-items.ts";
+import { customer } from "../support/fixtures/tenants.ts";
 import { type KeyAndParents, requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
 import { type Cost, type MeasuredService, measuredService } from "../support/servers/measured-service.ts";
 import { expectedRounds, queryRounds } from "./expected.ts";
@@ -28,10 +29,7 @@ const measureAll = (service: MeasuredService, owner: Customer): Promise<Costs> =
 
 /** Measures every endpoint and query with little data. For each kind of growth, returns a function that does so with much data. */
 export const growths = async ({ many, subAccounts }: { readonly many: number; readonly subAccounts: number }) => {
-  const service = await measuredService();
-  const { seedAttachments, seedItems, seedSwitches } = await import("../support/fixtures/seed-items.ts");
-  const { customer } = await import("../support/fixtures/tenants.ts");
-  const { collections } = await import("../../shared/table/keys.ts");
+  const service = measuredService();
 
   /** Measures a customer with `count` items in each collection of the table. */
   const measured = async (count: number, shape: { readonly levels?: number; readonly subAccounts: number }) => {
@@ -69,5 +67,5 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
     "stored data": () => measured(many, { subAccounts }),
     "account levels": () => measured(few, { levels: 7, subAccounts: few }),
   };
-  return { withLittle, withMuch, close: service.close };
+  return { withLittle, withMuch };
 };

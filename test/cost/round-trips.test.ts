@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { tenants } from "../support/fixtures/tenants.ts";
 import {
   type EndpointRequest,
   type KeyAndParents,
@@ -15,15 +16,13 @@ let place: KeyAndParents;
 let otherKey: string;
 
 beforeAll(async () => {
-  service = await measuredService();
-  const { tenants } = await import("../support/fixtures/tenants.ts");
+  service = measuredService();
   const t = await tenants();
   otherKey = t.key("other");
   place = { key: t.key("acme"), request: t.request("acme"), order: t.order("acme"), account: t.account("east") };
   const queries = requestPerEndpoint(service.send, place, [...queryRounds.keys()]);
   costs = await service.measureAll({ ...requestPerEndpoint(service.send, place), ...queries }, expectedRounds);
 });
-afterAll(() => service.close());
 
 describe("the cost of one request: status, AWS calls, sequential calls, read units, write units", () => {
   it.each(endpointCosts)(

@@ -1,10 +1,9 @@
-import { type ProxiedCall, sequentialRounds, startFaultProxy } from "../fault-proxy/proxy.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ProxiedCall, sequentialRounds } from "../fault-proxy/proxy.ts";
 import type { EndpointRequest } from "../requests/request-per-endpoint.ts";
+import { proxies } from "./own-table.ts";
 
-/**
- * Runs the service in this process and counts its AWS calls with proxies in front of DynamoDB and S3. Modules that create
- * clients are imported only after the environment has the proxies' addresses.
- */
+/** Counts the AWS calls of requests to the service of this process, at the proxies in front of its table and bucket. */
 
 /** The cost of one request: its calls, its sequential round trips, and DynamoDB's capacity units. */
 export type Cost = {
@@ -20,15 +19,11 @@ const writes = /^(Put|Update|Delete|TransactWrite|BatchWrite)/;
 const unitsOf = (calls: readonly ProxiedCall[], writing: boolean) =>
   calls.reduce((sum, { operation, units }) => (writes.test(operation) === writing ? sum + units : sum), 0);
 
-/** Every AWS call takes `latencyMs` longer, so that concurrent calls overlap. */
-export const measuredService = async (latencyMs = 20) => {
-  const { AWS_ENDPOINT_URL_DYNAMODB = "", AWS_ENDPOINT_URL_S3 = "" } = process.env;
-  const table = await startFaultProxy(AWS_ENDPOINT_URL_DYNAMODB, { latencyMs });
-  const files = await startFaultProxy(AWS_ENDPOINT_URL_S3, { latencyMs });
-  Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: table.url, AWS_ENDPOINT_URL_S3: files.url });
-  const { serveEndpoints } = await import("./endpoints.ts");
-  const gateway = await serveEndpoints();
-  const send = ({ method, path, init }: EndpointRequest) => fetch(gateway.url + path, { ...init, method });
+/** Measures requests until the test file ends. Every AWS call takes 20 ms longer, so that concurrent calls overlap. */
+export const measuredService = () => {
+  const { table, files } = proxies;
+  for (const proxy of [table, files]) proxy.watch(async (_, moment) => (moment === "after" ? sleep(20) : undefined));
+  const send = ({ method, path, init }: EndpointRequest) => fetch(process.env.PATCHBAY_URL + path, { ...init, method });
   const measureOnce = async (request: EndpointRequest): Promise<Cost> => {
     table.arm();
     files.arm();
@@ -64,10 +59,6 @@ export const measuredService = async (latencyMs = 20) => {
       }
       return costs;
     },
-    close: async () => {
-      await gateway.close();
-      await Promise.all([table.close(), files.close()]);
-    },
   };
 };
-export type MeasuredService = Awaited<ReturnType<typeof measuredService>>;
+export type MeasuredService = ReturnType<typeof measuredService>;
