@@ -10,7 +10,7 @@ import { forwardableType, Order, Request } from "../../shared/tenants/tenant-sch
 
 /**
  * The state of an attachment at the carrier. `status` and `answer` are the carrier's last decision; `last_answer` is the reason
- * for the call at `next_try_at`. An attachment that was added after the checkout has no receipt.
+ * for repeating the call. An attachment that was added after the checkout has no receipt.
  */
 export type ReportedReceipt = Pick<Receipt, "state"> &
   Partial<Omit<Receipt, "attachment" | "of" | "version" | "in_flight_until">>;

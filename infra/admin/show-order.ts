@@ -51,9 +51,9 @@ export const showRequest = async (id: string): Promise<void> => {
 
 const printRequest = ({ id, type, attachments }: RequestReport) => {
   printHeading(`Request ${id}  ${type}`);
-  const waiting = attachments.some(({ receipt }) => receipt?.next_try_at);
+  const waiting = attachments.some(({ receipt }) => receipt?.last_answer);
   const rows = attachments.map(({ of, receipt, ...attachment }) => {
-    const { state, at, status, answer, attempts, last_answer, next_try_at, sent, bytes, sha256 } = receipt ?? {};
+    const { state, at, status, answer, attempts, last_answer, sent, bytes, sha256 } = receipt ?? {};
     const response = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
     return {
       // The metadata that were sent, even if they were changed or deleted since.
@@ -63,7 +63,7 @@ const printRequest = ({ id, type, attachments }: RequestReport) => {
       at,
       bytes,
       sha256,
-      ...(waiting && { attempts, next_try_at }),
+      ...(waiting && { attempts }),
       "carrier response": response && response.length > 80 ? `${response.slice(0, 79)}…` : response,
     };
   });

@@ -5,13 +5,8 @@ import { checkoutLimits } from "./limits.ts";
 
 /** The checkout of an order as it is stored, and as the workflow's steps pass it on. */
 
-/** The state of retries while the carrier is unavailable. */
-const retryShape = {
-  /** The carrier's last response, or why there was none; null unless the call will be repeated. */
-  last_answer: z.nullable(z.string()),
-  /** When the carrier is called again, or null if no call is planned. */
-  next_try_at: z.nullable(z.string()),
-};
+/** The carrier's last response, or why there was none; null unless the call will be repeated. */
+const last_answer = z.nullable(z.string());
 
 /** Why a run failed. `refused`: by the carrier or the malware scan. `fault`: for any other reason, which operators investigate. */
 export const FailureKind = z.enum(["refused", "fault"]);
@@ -40,7 +35,9 @@ export const CheckoutRun = z.object({
   checked_out: z.boolean(),
   /** How often in a row the run has waited for the carrier. */
   consecutive_waits: z.number(),
-  ...retryShape,
+  last_answer,
+  /** When the run calls the carrier again, or null if it does not wait. */
+  next_try_at: z.nullable(z.string()),
 });
 export type CheckoutRun = z.infer<typeof CheckoutRun>;
 
@@ -62,7 +59,7 @@ export const Receipt = z.object({
   /** The carrier's last decision: its status and the beginning of its body. */
   status: z.nullable(z.number()),
   answer: z.nullable(z.string()),
-  ...retryShape,
+  last_answer,
 });
 export type Receipt = z.infer<typeof Receipt>;
 

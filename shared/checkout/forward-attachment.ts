@@ -32,7 +32,7 @@ export type Done =
       readonly kind: "wait";
       readonly wait_seconds: number;
       readonly reason: string;
-      readonly receipt: Receipt;
+      readonly last_answer: string | null;
       /** Only this file waits: the carrier is available. */
       readonly unscanned?: true;
     }
@@ -91,8 +91,8 @@ const readBeforeCall = async (target: Target, receipt: Receipt) => {
 const subject = (request: string, { attachment }: Pick<Receipt, "attachment">) =>
   `The attachment ${attachment} of the request ${request}`;
 
-const waitFor = (receipt: Receipt, reason: string, wait_seconds = 0) =>
-  ({ kind: "wait", wait_seconds, reason, receipt }) as const;
+const waitFor = ({ last_answer }: Receipt, reason: string, wait_seconds = 0) =>
+  ({ kind: "wait", wait_seconds, reason, last_answer }) as const;
 
 /** Another step has announced this call since, and records its outcome. */
 const leaveToOther = ({ request }: Target, receipt: Receipt) =>
@@ -206,7 +206,7 @@ const recordResponse = async (
       seconds,
     );
   }
-  const decided = { status, answer, reason, last_answer: null, next_try_at: null, isOver };
+  const decided = { status, answer, reason, last_answer: null, isOver };
   if (settles === "done") {
     const recorded = await completeReceipt(call, { ...decided, state: decision });
     return recorded ? { kind: "done" } : leaveToOther(target, announced);

@@ -3,12 +3,11 @@ import { get, parseItem } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Order } from "../tenants/tenant-schema.ts";
 import { forwarding, stopRun, updateRun } from "./checkout-run.ts";
-import type { Receipt, RunRef, State, StepResult } from "./checkout-schema.ts";
+import type { RunRef, State, StepResult } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { type Done, forwardOne, withdrawOne } from "./forward-attachment.ts";
 import { checkoutLimits, pauseSeconds } from "./limits.ts";
 import { attachmentsOf, planOf } from "./plan.ts";
-import { replaceReceipt } from "./receipts.ts";
 
 /**
  * Forwards the attachments of an order that the carrier lacks and withdraws deleted ones, until time is up. Reads the order's
@@ -18,47 +17,39 @@ export const forwardOrder = async ({ run, ...state }: State & RunRef): Promise<S
   const ref = { order_id: state.order_id, run };
   const until = Date.now() + checkoutLimits.workMs;
   const order = parseItem(Order, await get(keys.order(ref.order_id)));
-  const { progress, ending, postponed } = await forwardAll(ref, order, until);
+  const { progress, ending } = await forwardAll(ref, order, until);
   if (progress && state.consecutive_waits > 0)
     await updateRun(ref, { consecutive_waits: 0, last_answer: null, next_try_at: null }, forwarding);
   const consecutive_waits = progress ? 0 : state.consecutive_waits;
   const after = { ...state, consecutive_waits, passes_left: state.passes_left - 1 };
-  const result = await resultOf(ref, { ...after, version: order.attachments_version }, ending);
-  if (result.next === "WAIT_TO_FORWARD") await recordNextTry(postponed, result.wait_seconds ?? 0);
-  return result;
+  return resultOf(ref, { ...after, version: order.attachments_version }, ending);
 };
 
 /** Why the work ends before the carrier has everything. */
 type Ending = Exclude<Done, { kind: "done" }> | { readonly kind: "time" };
 
-type Postponed = { readonly request: string; readonly receipt: Receipt };
-
 /** One pool of calls for all requests. */
 const forwardAll = async (ref: RunRef, order: Order, until: number) => {
-  const postponed: Postponed[] = [];
   let progress = false;
   let ending: Ending | undefined;
   let unscanned: Ending | undefined;
   await forEachConcurrently(
     checkoutLimits.concurrency,
     callsOf(ref, order, () => ending !== undefined),
-    async ({ request, call }) => {
+    async (call) => {
       if (!ending && Date.now() > until) ending = { kind: "time" };
       if (ending) return;
       const result = await call();
       if (result.kind === "done") progress = true;
       else if (result.kind === "wait" && result.unscanned) unscanned = result;
       else ending = mostSevere(ending, result);
-      if (result.kind === "wait") postponed.push({ request, receipt: result.receipt });
     },
   );
-  return { progress, ending: ending ?? unscanned, postponed };
+  return { progress, ending: ending ?? unscanned };
 };
 
-type Call = { readonly request: string; readonly call: () => Promise<Done> };
-
 /** Yields the calls that an order needs. Compares some requests at a time, as the pool takes their calls. */
-async function* callsOf(ref: RunRef, order: Order, isOver: () => boolean): AsyncGenerator<Call> {
+async function* callsOf(ref: RunRef, order: Order, isOver: () => boolean): AsyncGenerator<() => Promise<Done>> {
   const ofOrder = await attachmentsOf({ type: "order", id: order.id });
   const requests = await forwardableRequests(order.id);
   for (let start = 0; start < requests.length && !isOver(); start += checkoutLimits.requestsAtOnce) {
@@ -66,8 +57,8 @@ async function* callsOf(ref: RunRef, order: Order, isOver: () => boolean): Async
     const plans = await Promise.all(some.map(async (request) => ({ request, ...(await planOf(request, ofOrder)) })));
     for (const { request, account, forward, withdraw } of plans) {
       const target = { ref, request, accounts: { order: order.account, request: account } };
-      for (const receipt of withdraw) yield { request, call: () => withdrawOne(target, receipt) };
-      for (const planned of forward) yield { request, call: () => forwardOne(target, planned) };
+      for (const receipt of withdraw) yield () => withdrawOne(target, receipt);
+      for (const planned of forward) yield () => forwardOne(target, planned);
     }
   }
 }
@@ -95,14 +86,8 @@ const resultOf = async (ref: RunRef, state: State, ending: Ending | undefined): 
   if (ending.kind === "time") return { ...state, next: "FORWARD" };
   const wait_seconds = pauseSeconds(state.consecutive_waits, ending.wait_seconds, Math.random);
   const consecutive_waits = state.consecutive_waits + 1;
-  const waiting = { last_answer: ending.receipt.last_answer, next_try_at: inSeconds(wait_seconds) };
+  const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
+  const waiting = { last_answer: ending.last_answer, next_try_at };
   if (!(await updateRun(ref, { consecutive_waits, ...waiting }, forwarding))) return { ...state, next: "FAIL" };
   return { ...state, consecutive_waits, next: "WAIT_TO_FORWARD", wait_seconds };
 };
-
-const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
-
-const recordNextTry = (postponed: readonly Postponed[], wait_seconds: number) =>
-  forEachConcurrently(checkoutLimits.concurrency, postponed, async ({ request, receipt }) => {
-    await replaceReceipt(request, receipt, { ...receipt, next_try_at: inSeconds(wait_seconds) });
-  });

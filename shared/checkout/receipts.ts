@@ -101,7 +101,6 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
     answer: null,
     reason: null,
     last_answer: null,
-    next_try_at: null,
   };
 };
 

@@ -74,7 +74,7 @@ describe("an item of a released version", () => {
         {
           id: id("Q1"),
           attachments: [
-            { id: id("T2"), receipt: { state: "forwarded", status: 201, attempts: 1, next_try_at: null } },
+            { id: id("T2"), receipt: { state: "forwarded", status: 201, attempts: 1, last_answer: null } },
             { id: id("T3"), receipt: { state: "pending", attempts: 2, last_answer: "503" } },
             { id: id("T1"), receipt: { state: "pending", attempts: 2, last_answer: null } },
           ],

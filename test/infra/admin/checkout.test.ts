@@ -208,12 +208,11 @@ describe("order checkout --wait", () => {
     const away = { method: "PUT", path: attachment, action: "status", status: 503, headers: { "Retry-After": "8" } };
     await misbehave(away);
     await adminJson(["order", "checkout", order.id]);
-    // The receipt gets its next attempt after the run.
-    const waits = async () => (await orderReport(order.id))?.requests[0]?.attachments[0]?.receipt?.next_try_at;
+    const waits = async () => (await orderReport(order.id))?.checkout?.next_try_at;
     await vi.waitFor(async () => expect(await waits()).toEqual(expect.any(String)), { timeout: 20_000 });
     const { stdout } = await admin(["order", "show", order.id]);
     expect(stdout).toMatch(/\nattempt +1\nlast_answer +.*503.*\nnext_try_at +20/);
-    expect(stdout).toMatch(new RegExp(`\n${attachment} +LOA .* pending .* 1 +20.*503`));
+    expect(stdout).toMatch(new RegExp(`\n${attachment} +LOA .* pending .* 1 +.*503`));
     const { code, stderr } = await admin(["order", "checkout", order.id, "--wait"]);
     expect([code, stderr]).toEqual([
       0,

@@ -82,11 +82,11 @@ it("npm start -- --max-wait sets the longest wait of a checkout for the carrier,
     await service.admin("order", "checkout", service.demo.ORDER ?? "");
     const wait = await vi.waitUntil(async () => {
       const { stdout } = await service.admin("order", "show", service.demo.ORDER ?? "", "--json");
-      const receipts = JSON.parse(stdout).requests.flatMap((request: { attachments: { receipt: unknown }[] }) =>
-        request.attachments.map(({ receipt }) => Object(receipt)),
+      const { checkout, requests } = JSON.parse(stdout);
+      const [receipt] = requests.flatMap((request: { attachments: { receipt: unknown }[] }) =>
+        request.attachments.flatMap((each) => each.receipt ?? []),
       );
-      const waiting = receipts.find(({ next_try_at }: { next_try_at?: string }) => next_try_at);
-      return waiting && Date.parse(waiting.next_try_at) - Date.parse(waiting.at);
+      return checkout?.next_try_at && Date.parse(checkout.next_try_at) - Date.parse(receipt.at);
     }, patiently);
     await service.stop();
     return wait;
