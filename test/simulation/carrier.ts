@@ -191,6 +191,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
     const answer = (reply: Reply, ms = travel("back")) => {
       line(String(reply.status));
       const arrive = () => {
+        if (signal.aborted) return;
         const isUsable = typeof Object(reply.body).checked_out === "boolean";
         if (call.method === "GET" && reply.status < 300 && !isUsable) carrier.saidNothingTo.add(task);
         carrier.onAnswered(task, call, reply);

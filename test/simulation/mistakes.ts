@@ -25,17 +25,22 @@ export const mistakes: Readonly<Record<string, Made>> = Object.fromEntries(
   ),
 );
 
-/** Puts a mistake into the code that is loaded from now on. */
-export const make = ({ file, code }: Made): void => {
+/** Returns the source of a mistake's file with the mistake in it. */
+export const withMistake = (source: string, { file, code }: Made): string => {
   const text = code.replaceAll(/\{\+.*?\+\}/gs, "").replaceAll(/\[-(.*?)-\]/gs, "$1");
   const replacement = code.replaceAll(/\[-.*?-\]/gs, "").replaceAll(/\{\+(.*?)\+\}/gs, "$1");
+  if (source.split(text).length !== 2) throw new Error(`${file} does not have this text once: ${text}`);
+  return source.replace(text, () => replacement);
+};
+
+/** Puts a mistake into the code that is loaded from now on. */
+export const make = (mistake: Made): void => {
   registerHooks({
     load: (url, context, nextLoad) => {
       const loaded = nextLoad(url, context);
-      if (!url.endsWith(`/${file}`)) return loaded;
-      const source = String(loaded.source);
-      if (source.split(text).length !== 2) throw new Error(`${file} does not have this text once: ${text}`);
-      return { ...loaded, source: source.replace(text, () => replacement) };
+      return url.endsWith(`/${mistake.file}`)
+        ? { ...loaded, source: withMistake(String(loaded.source), mistake) }
+        : loaded;
     },
   });
 };

@@ -1,15 +1,17 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { byExtent, sampleOf } from "../support/setup/extent.ts";
-import { mistakes } from "./mistakes.ts";
+import { mistakes, withMistake } from "./mistakes.ts";
+
+const root = join(import.meta.dirname, "../..");
 
 /** Runs schedules in a separate process, because they replace its clock. */
 const simulate = async (...args: readonly string[]): Promise<string> => {
   const command = ["--import", "./infra/node.js", "test/simulation/run.ts", ...args];
-  const cwd = join(import.meta.dirname, "../..");
-  const run = promisify(execFile)(process.execPath, command, { cwd, maxBuffer: 1e8 });
+  const run = promisify(execFile)(process.execPath, command, { cwd: root, maxBuffer: 1e8 });
   return run.then(
     ({ stdout }) => stdout,
     ({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }) => stdout + stderr,
@@ -31,6 +33,11 @@ describe("the simulation", { timeout: 2_400_000 }, () => {
     expect(output).toMatch(/ Transact \S*ATTACHMENT\+.* {2}\[shared\/attachments\/attachments\.ts:\d+\]\n/);
     expect(output).toMatch(/, 1 broken; /);
   });
+});
+
+it.each(Object.values(mistakes))("the code has the text of each mistake: $file, $code", (mistake) => {
+  const source = readFileSync(join(root, mistake.file), "utf8");
+  expect(withMistake(source, mistake)).not.toBe(source);
 });
 
 const tried = byExtent({ sample: [], most: sampleOf(Object.entries(mistakes), 7), all: Object.entries(mistakes) });
