@@ -149,7 +149,7 @@ export const idempotencyKeyReused: Problem = {
   in: "header",
   pointer: "/Idempotency-Key",
   sub_code: "constraint.unique",
-  detail: "has already been used with another body",
+  detail: "has already been used with another body or path",
 };
 
 export const malformed = (detail: string) => invalid([problemIn("body", "", "malformed", detail)]);

@@ -21,7 +21,7 @@ export const limits = {
   /** More than any JSON body of the interface needs, even if every character is escaped. */
   jsonBytes: 1_048_576,
   /** Enough for every part that the interface defines, and for some unknown ones. `headerBytes` is for all parts together. */
-  form: { parts: 100, fieldBytes: 65_536, headerBytes: 32_768 },
+  form: { parts: 100, headerBytes: 32_768 },
   /** An Idempotency-Key. `characters` is a regular expression for visible ASCII. */
   idempotencyKey: { length: 255, characters: "[\\x21-\\x7e]" },
   idempotencySeconds: 24 * 60 * 60,

@@ -6,6 +6,7 @@ import { limits } from "../limits.ts";
 import {
   isSame,
   isSameId,
+  isSamePadded,
   nonBlankText,
   padded,
   pick,
@@ -76,7 +77,9 @@ export const changeable = { name: true, notes: true, file_hint: true } as const;
 export const Filename = text(limits.filenameLength).check(
   z.minLength(1),
   z.regex(/[^\s.]|\.[^.]|[^.]\.|\.{3}/, { error: "must not be blank, . or .." }),
-  z.regex(new RegExp(`^[^/\\\\${controlCharacters}]*$`), { error: "must not contain /, \\ or control characters" }),
+  z.regex(new RegExp(`^[^/\\\\${controlCharacters}]*$`), {
+    error: "must not contain /, \\, control characters, nor those that change the direction of text",
+  }),
 );
 
 /** A media type without parameters that a header can contain. */
@@ -106,8 +109,8 @@ export type FileKind = z.infer<typeof FileKind>;
 /** The properties that a PATCH can contain but not change, with the comparisons to use. */
 export const immutableAttachmentProperties = {
   id: isSameId,
-  filename: isSame,
-  reference_id: isSameId,
+  filename: isSamePadded(isSame),
+  reference_id: isSamePadded(isSameId),
   inserted_at: isSame,
   updated_at: isSame,
 } satisfies Record<Exclude<keyof AttachmentData, keyof typeof changeable>, typeof isSame>;

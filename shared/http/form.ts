@@ -246,8 +246,6 @@ const partOf = (name: string, kind: PartKind, filename: string | undefined, { he
   const mediaType = value("content-type") || "text/plain";
   if (kind === "file" && (filename !== undefined || mediaType !== "text/plain"))
     return uploadedFile(content, filename, mediaType);
-  if (content.length > limits.form.fieldBytes)
-    throw unreadable(`${name} has more than ${limits.form.fieldBytes} bytes`);
   for (const [, charset = ""] of (headers.get("content-type")?.join(";") ?? "").matchAll(
     /;\s*charset\s*=[\s"]*([^\s";]+)/gi,
   ))

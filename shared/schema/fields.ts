@@ -75,6 +75,12 @@ export const includeOf = <const N extends readonly [string, ...string[]]>(...nam
 
 export const isSame = (sent: unknown, current: unknown): boolean => sent === current;
 
+/** Compares a padded text as `padded` would store it. */
+export const isSamePadded =
+  (isSameText: typeof isSame): typeof isSame =>
+  (sent, current) =>
+    isSameText(typeof sent === "string" ? sent.trim() : sent, current);
+
 /** Whether two ids are the same. The case of ULIDs and UUIDs does not matter. */
 export const isSameId = (sent: unknown, current: unknown): boolean =>
   sent === current ||

@@ -156,7 +156,11 @@ const mailTarget = {
 const addressRules = {
   NONE: undefined,
   MAILBOX: undefined,
-  HTTP: { matches: isHttpUrl, detail: "must be an absolute http or https URL without user info" },
+  HTTP: {
+    matches: isHttpUrl,
+    detail:
+      "must be an absolute http or https URL in ASCII without user info, with a DNS name or an IP address as its host and a port up to 65535",
+  },
   EMAIL: { matches: isEmailAddress, detail: "must be an email address" },
   SMTP: mailTarget,
   MM4: mailTarget,

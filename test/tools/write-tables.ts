@@ -110,7 +110,7 @@ const limitRows = {
   jsonBytes: ["a JSON body", `${number(limits.jsonBytes)} bytes`, "413, with `limit_bytes`"],
   form: [
     "a form",
-    `${limits.form.parts} parts, ${number(limits.form.fieldBytes)} bytes in a field, ${number(limits.form.headerBytes)} in the headers of all parts`,
+    `${limits.form.parts} parts, ${number(limits.form.headerBytes)} bytes in the headers of all parts`,
     "422 `malformed`",
   ],
   idempotencyKey: ["an `Idempotency-Key`", characters(limits.idempotencyKey.length), length],

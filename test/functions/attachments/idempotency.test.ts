@@ -16,7 +16,7 @@ describe.each(sampledParentTypes("order"))("an Idempotency-Key on an upload to a
     call("POST", to, { key, body, headers: { "idempotency-key": idempotencyKey } });
 
   const conflict = invalidBody("header", "/Idempotency-Key", {
-    detail: "has already been used with another body",
+    detail: "has already been used with another body or path",
     sub_code: "constraint.unique",
   });
 

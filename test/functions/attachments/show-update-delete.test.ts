@@ -58,7 +58,8 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       const before = await upload(path, key, { "data[reference_id]": "aaaaaaaa-0000-4000-8000-00000000000b" });
       const response = await patch(before.id, {
         ...before,
-        reference_id: before.reference_id?.toUpperCase(),
+        filename: ` ${before.filename}\t`,
+        reference_id: ` ${before.reference_id?.toUpperCase()} `,
         color: "unknown properties are ignored",
       });
       expect(response.status).toBe(200);

@@ -183,13 +183,6 @@ describe("the largest", () => {
     ],
     ["JSON bodies are accepted", limits.jsonBytes, jsonBodies.map(({ name, schema }) => [name, sizeOf(schema, sent)])],
     [
-      "texts of a form are accepted, also as JSON",
-      limits.form.fieldBytes,
-      forms.flatMap(({ name, schema }) =>
-        partsOf({ name, schema: dataOf(schema) }).map((part) => [part.name, sizeOf(part.schema, sent)] as const),
-      ),
-    ],
-    [
       // The body in base64, the headers of the request, which the event has twice, and the path.
       "forms fit into an event",
       eventBytes,

@@ -164,12 +164,17 @@ describe("an attachment", () => {
     [{ filename: " " }, ["/filename constraint.format must not be blank, . or .."]],
     [{ filename: " .. " }, ["/filename constraint.format must not be blank, . or .."]],
     [{ filename: [] }, ["/filename constraint.type must be a string"]],
-    [{ filename: "\ud800/" }, ["/filename constraint.format must not contain /, \\ or control characters"]],
+    [
+      { filename: "\ud800/" },
+      [
+        "/filename constraint.format must not contain /, \\, control characters, nor those that change the direction of text",
+      ],
+    ],
     [
       { filename: "/".repeat(256) },
       [
         "/filename constraint.length must be at most 255 characters",
-        "/filename constraint.format must not contain /, \\ or control characters",
+        "/filename constraint.format must not contain /, \\, control characters, nor those that change the direction of text",
       ],
     ],
     [{ filename: "\ud800" }, ["/filename constraint.format must be well-formed Unicode"]],
