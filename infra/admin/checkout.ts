@@ -19,7 +19,9 @@ import {
 export const checkOut = async (given: string, { wait }: { wait?: boolean }): Promise<void> => {
   const { id, state } = await findOrder(given);
   if (state === "CHECKED_OUT") {
-    const run = (await readRun(id))?.run ?? null;
+    // Not the run whose doubt an operator has settled.
+    const last = await readRun(id);
+    const run = last?.status === "SUCCEEDED" ? last.run : null;
     return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." });
   }
   const last = await lastRun(id);

@@ -26,7 +26,9 @@ const withoutDoubt = (reason: string | null) => reason?.split(unknownCart)[0]?.t
 const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Date | undefined) => {
   const last = await lastRun(order);
   if (last && isActive(last, now))
-    throw new CommandError(`The run ${last.run} is in progress: wait until it has ended.`);
+    throw new CommandError(
+      `The run ${last.run} is in progress: wait until it has ended. If it has crashed, \`order checkout ${order}\` notices that after a minute.`,
+    );
   if (!last?.outcome_unknown) throw new CommandError("This order has no checkout with an unknown outcome.");
   if (outcome === "open") {
     if (last.checked_out)
@@ -36,7 +38,7 @@ const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Dat
     const asOf = new Date(Date.parse(last.calls_end_by) + checkoutLimits.clockSkewMs);
     if (!asked || asked <= asOf)
       throw new CommandError(
-        `The carrier may check the cart out until ${asOf.toISOString()}: ask it after that, and pass that time as --asked-at.`,
+        `The carrier may check the cart out until ${asOf.toISOString()}: ask it after that, and pass the time of its response as --asked-at.`,
       );
   }
   return last;

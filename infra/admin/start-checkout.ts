@@ -58,9 +58,10 @@ export type CheckoutEnd = {
 export const nextStep = (orderId: string, last: CheckoutRun, now: Date): string | undefined => {
   const { status, outcome_unknown, checked_out } = last;
   if (isActive(last, now)) return undefined;
+  if (outcome_unknown && checked_out) return `\`order checkout ${orderId}\` completes the order.`;
   const seconds = secondsUntil(callsEndBy(last, now), now);
   const when = seconds > 0 ? ` after about ${seconds} seconds, when earlier calls have ended` : "";
-  if (outcome_unknown && !checked_out)
+  if (outcome_unknown)
     return `\`order checkout ${orderId}\` asks the carrier${when}. If it cannot say, ask its support, and record the answer: \`order settle ${orderId}\`.`;
   return status === "CRASHED" ? `\`order checkout ${orderId}\` continues the crashed run${when}.` : undefined;
 };

@@ -144,16 +144,17 @@ export const withSentence = (reason: string | null, sentence: string): string =>
 
 export const unknownCart = "It is unknown whether the cart is checked out.";
 
-/** Returns a run's reason. While the outcome is unknown, adds how it becomes known. */
-const withDoubt = (reason: string, { outcome_unknown, checked_out, calls_end_by }: CheckoutRun): string => {
+/** Returns a run's reason. While the outcome is unknown, adds how it becomes known. `when`: when the next run asks. */
+const withDoubt = (reason: string, { outcome_unknown, checked_out }: CheckoutRun, when: string): string => {
   if (!outcome_unknown) return reason;
   if (checked_out)
     return withSentence(reason, "The carrier has checked the cart out. The next run completes the order.");
-  const next = `${unknownCart} The next run asks the carrier first, after ${calls_end_by}. If it cannot say, ask its support and record the outcome with order settle.`;
+  const next = `${unknownCart} The next run asks the carrier first${when}. If it cannot say, ask its support and record the outcome with order settle.`;
   return withSentence(reason, next);
 };
 
-const crashOf = (run: CheckoutRun) => withDoubt(withSentence(run.reason, withoutResult), run);
+const crashOf = (run: CheckoutRun) =>
+  withDoubt(withSentence(run.reason, withoutResult), run, ", when no earlier call can be in progress");
 
 /** The state of a run that forwards. Late copies of that step must not change a run once its cart checkout has been requested. */
 export const forwarding = { status: "RUNNING", outcome_unknown: false } as const;
@@ -194,7 +195,8 @@ export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Pr
     const failure = { ...ref, kind, cause: causes[kind] };
     if (!isOpen(last)) return failure;
     const { status, outcome_unknown, checked_out } = last;
-    const reason = withDoubt(last.reason ?? defaultReason, last);
+    const when = secondsUntil(last.calls_end_by, now) > 0 ? `, after ${last.calls_end_by}` : "";
+    const reason = withDoubt(last.reason ?? defaultReason, last, when);
     const failed = { status: "FAILED", reason, failure: kind, ended_at: now.toISOString(), ...nothingToRetry } as const;
     const event = await recordEnd("order.checkout_failed", ref, reason, now);
     if (await updateRun(ref, failed, { status, outcome_unknown, checked_out }, event)) return failure;

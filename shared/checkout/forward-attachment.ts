@@ -98,8 +98,10 @@ const waitFor = ({ last_answer }: Receipt, reason: string, wait_seconds = 0) =>
 const leaveToOther = ({ request }: Target, receipt: Receipt) =>
   waitFor(receipt, `${subject(request, receipt)} is being handled by another step.`);
 
-const waitForCall = (receipt: Receipt, what: string) =>
-  waitFor(receipt, `${what}: an earlier call may still be in flight.`, secondsInFlight(receipt));
+const waitForCall = (receipt: Receipt, what: string) => {
+  const why = receipt.last_answer === null ? "" : ` (${receipt.last_answer})`;
+  return waitFor(receipt, `${what}: an earlier call may still be in flight${why}.`, secondsInFlight(receipt));
+};
 
 const sendFile = async (
   call: AnnouncedCall,
@@ -211,11 +213,14 @@ const recordResponse = async (
     const recorded = await completeReceipt(call, { ...decided, state: decision });
     return recorded ? { kind: "done" } : leaveToOther(target, announced);
   }
-  // This may not be a refusal: an earlier attempt may have acted, and a proxy may have responded to this one.
-  const mayHaveActed = settles === "denied" && (response.mayHaveActed || (before?.in_flight_until ?? null) !== null);
-  const refusal = mayHaveActed ? {} : ({ state: "refused", refused: `not ${decision}` } as const);
+  // Not a refusal if an earlier attempt may have acted, because a proxy may have responded to this one, and a conflict never.
+  const mayHaveActed = response.mayHaveActed || (before?.in_flight_until ?? null) !== null;
+  const isRefusal = settles === "refused" || (settles === "denied" && !mayHaveActed);
+  const refusal = isRefusal ? ({ state: "refused", refused: `not ${decision}` } as const) : { reason: null };
   if (!(await completeReceipt(call, { ...decided, ...refusal }))) return leaveToOther(target, announced);
-  const stopped = `${what} was refused by the carrier, not ${decision}: ${describeRefusal(response)}`;
+  const stopped = isRefusal
+    ? `${what} was refused by the carrier, not ${decision}: ${describeRefusal(response)}`
+    : `It is unknown whether ${what.replace("The", "the")} has been ${decision}. The carrier responded: ${describeRefusal(response)}`;
   // A conflict: the cart may be checked out already, although no run has requested it.
   const doubt = settles === "conflict" ? { outcome_unknown: true } : {};
   await stopRun(target.ref, settles === "refused" ? "refused" : "fault", stopped, doubt);

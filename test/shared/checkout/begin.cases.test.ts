@@ -118,7 +118,7 @@ describe("the start of a run", () => {
 });
 
 describe("the failure of a run", () => {
-  const unknown = "It is unknown whether the cart is checked out. The next run asks the carrier first, after";
+  const unknown = "It is unknown whether the cart is checked out. The next run asks the carrier first";
   it.each<[string, Partial<CheckoutRun>, object, object]>([
     ["is running", {}, { kind: "fault" }, { status: "FAILED", reason: "default", failure: "fault" }],
     [
@@ -131,7 +131,13 @@ describe("the failure of a run", () => {
       "leaves a doubt",
       { outcome_unknown: true, calls_end_by: at(9) },
       { kind: "fault" },
-      { status: "FAILED", reason: expect.stringContaining(`default. ${unknown} ${at(9)}. If it cannot say,`) },
+      { status: "FAILED", reason: expect.stringContaining(`default. ${unknown}, after ${at(9)}. If it cannot say,`) },
+    ],
+    [
+      "leaves a doubt that the next run can ask about at once",
+      { outcome_unknown: true, calls_end_by: at(0) },
+      { kind: "fault" },
+      { status: "FAILED", reason: expect.stringContaining(`default. ${unknown}. If it cannot say,`) },
     ],
     ["has lost its lock", { run: "other" }, { cause: "default" }, { status: "RUNNING", reason: null }],
     ["has succeeded", { status: "SUCCEEDED" }, { kind: "fault" }, { status: "SUCCEEDED" }],
@@ -156,7 +162,7 @@ describe("the failure of a run", () => {
   });
 
   it.each([
-    [false, unknown],
+    [false, `${unknown}, when no earlier call can be in progress. If it cannot say,`],
     [true, "The carrier has checked the cart out. The next run completes the order."],
   ])(
     "as a crash has the reason for which it was stopping; checked out at the carrier: %j",

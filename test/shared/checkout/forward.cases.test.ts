@@ -152,11 +152,15 @@ describe("forwarding an order", () => {
   const letter = '422 {"reason":"The signature is missing."}';
   it.each<[string, Responses, object, object, object]>([
     [
-      "409 leaves open whether the cart is checked out",
-      [409],
+      "409 leaves open whether the carrier has it, and whether the cart is checked out",
+      [[409, {}, '{"reason":"The cart is closed."}']],
       { next: "FAIL" },
-      { outcome_unknown: true, failure: "fault" },
-      { ...refused, status: 409 },
+      {
+        outcome_unknown: true,
+        failure: "fault",
+        reason: expect.stringMatching(/^It is unknown whether the attachment /),
+      },
+      { state: "pending", status: 409, reason: null },
     ],
     ["409 after no response may be of that attempt", [504, 409], waits, { outcome_unknown: false }, unsettled],
     [
@@ -186,7 +190,7 @@ describe("forwarding an order", () => {
   it.each<[string, CarrierResponse, object, object]>([
     ["a 2xx", 201, { next: "SUBMIT" }, { state: "forwarded" }],
     ["its refusal", 422, { next: "FAIL" }, { state: "refused" }],
-    ["a 409", 409, { next: "FAIL" }, { state: "refused" }],
+    ["a 409, which leaves open what either did", 409, { next: "FAIL" }, { state: "pending", status: 409 }],
     [
       "a proxy's 403, which leaves open what the first one did",
       403,
@@ -196,13 +200,16 @@ describe("forwarding an order", () => {
   ])(
     "is repeated once the attempt without a response cannot act any more, and settled by %s",
     async (_, last, result, receipt) => {
-      const { request, own, first } = await attachedOne();
+      const { order, request, own, first } = await attachedOne();
       carrier.respondInTurn(504, 409);
       await forwardOrder(first);
       pass(41);
       const calls = carrier.respondInTurn(last);
       expect([await forwardOrder(first), calls]).toMatchObject([result, [`PUT ${own}`]]);
-      expect(await receiptsOf(request)).toMatchObject([receipt]);
+      const [stored] = await receiptsOf(request);
+      expect(stored).toMatchObject(receipt);
+      const isUnknown = (await readRun(order))?.reason?.startsWith("It is unknown whether the attachment ") ?? false;
+      expect(isUnknown).toBe(stored?.state === "pending");
     },
   );
 
@@ -220,7 +227,7 @@ describe("forwarding an order", () => {
       { next: "FAIL" },
       { state: "refused", status: 404 },
     ],
-    ["409 leaves open whether the cart is checked out", 409, { next: "FAIL" }, { state: "refused", status: 409 }],
+    ["409 leaves open whether the cart is checked out", 409, { next: "FAIL" }, { state: "forwarded", status: 409 }],
     ["503 is repeated", busy, { next: "WAIT_TO_FORWARD" }, { state: "forwarded", last_answer: was503 }],
   ])("of a DELETE: %s", async (_, response, result, receipt) => {
     const { request, own, first, remove } = await attachedOne();
