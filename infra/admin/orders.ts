@@ -29,7 +29,8 @@ import { add, parseEventText } from "./usage.ts";
 type Selection = { readonly account?: string; readonly failed?: boolean };
 
 const list = async ({ account: of, failed }: Selection) => {
-  if (failed) return printOwned(await failedOrders(of));
+  // A reason that is cut off would hide a doubt at its end.
+  if (failed) return printOwned(await failedOrders(of), true);
   const printing = () => printParts(inOrder(pagesOf(of), pagesAtOnce, listed));
   // A table shows its progress itself.
   await (format.json ? withProgress(printing, "Reading the orders …") : printing());
