@@ -112,7 +112,7 @@ const refusal = (error: unknown) => {
   return (error.CancellationReasons ?? []).map(({ Code, Item }) => ({ Code, Item }));
 };
 
-it("the simulated table responds like the embedded one", async () => {
+it("the simulated table responds like the embedded one", { timeout: 1_200_000 }, async () => {
   const operations = fc.array(
     fc.oneof(
       transaction.map((one) => commandsOf(one)),
