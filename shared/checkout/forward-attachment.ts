@@ -213,14 +213,14 @@ const recordResponse = async (
     const recorded = await completeReceipt(call, { ...decided, state: decision });
     return recorded ? { kind: "done" } : leaveToOther(target, announced);
   }
-  // Not a refusal if an earlier attempt may have acted, because a proxy may have responded to this one, and a conflict never.
+  // A conflict is no refusal. Neither is a denial after an attempt that may have acted, because a proxy may have sent it.
   const mayHaveActed = response.mayHaveActed || (before?.in_flight_until ?? null) !== null;
   const isRefusal = settles === "refused" || (settles === "denied" && !mayHaveActed);
   const refusal = isRefusal ? ({ state: "refused", refused: `not ${decision}` } as const) : { reason: null };
   if (!(await completeReceipt(call, { ...decided, ...refusal }))) return leaveToOther(target, announced);
   const stopped = isRefusal
     ? `${what} was refused by the carrier, not ${decision}: ${describeRefusal(response)}`
-    : `It is unknown whether ${what.replace("The", "the")} has been ${decision}. The carrier responded: ${describeRefusal(response)}`;
+    : `${what} may or may not have been ${decision}. The carrier responded: ${describeRefusal(response)}`;
   // A conflict: the cart may be checked out already, although no run has requested it.
   const doubt = settles === "conflict" ? { outcome_unknown: true } : {};
   await stopRun(target.ref, settles === "refused" ? "refused" : "fault", stopped, doubt);

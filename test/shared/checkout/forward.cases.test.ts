@@ -158,7 +158,7 @@ describe("forwarding an order", () => {
       {
         outcome_unknown: true,
         failure: "fault",
-        reason: expect.stringMatching(/^It is unknown whether the attachment /),
+        reason: expect.stringContaining(" may or may not have been forwarded. The carrier responded: 409 "),
       },
       { state: "pending", status: 409, reason: null },
     ],
@@ -208,7 +208,7 @@ describe("forwarding an order", () => {
       expect([await forwardOrder(first), calls]).toMatchObject([result, [`PUT ${own}`]]);
       const [stored] = await receiptsOf(request);
       expect(stored).toMatchObject(receipt);
-      const isUnknown = (await readRun(order))?.reason?.startsWith("It is unknown whether the attachment ") ?? false;
+      const isUnknown = (await readRun(order))?.reason?.includes(" may or may not have been forwarded. ") ?? false;
       expect(isUnknown).toBe(stored?.state === "pending");
     },
   );
@@ -236,6 +236,18 @@ describe("forwarding an order", () => {
     await remove(0, own);
     expect(await forwardOrder(first)).toMatchObject(result);
     expect([calls, await receiptsOf(request)]).toMatchObject([[`PUT ${own}`, `DELETE ${own}`], [receipt]]);
+  });
+
+  it("gives up, while an earlier call may be in flight, with the carrier's last response", async () => {
+    const { order, own, first, remove } = await attachedOne();
+    const calls = carrier.respondInTurn(201, busy);
+    await forwardOrder(first);
+    await remove(0, own);
+    await forwardOrder(first);
+    expect(await forwardOrder({ ...first, consecutive_waits: 10 })).toMatchObject({ next: "FAIL" });
+    const reason = / cannot be withdrawn yet: an earlier call may still be in flight \(it responded with 503\)\.$/;
+    expect(await readRun(order)).toMatchObject({ reason: expect.stringMatching(reason) });
+    expect(calls).toEqual([`PUT ${own}`, `DELETE ${own}`]);
   });
 
   it("calls no carrier without its lock, and leaves its receipts as they are", async () => {
