@@ -74,6 +74,9 @@ describe("order settle", () => {
     const after = { state: "CHECKED_OUT", checkout: { reason }, late_changes: counts };
     expect(await orderReport(order.id)).toMatchObject(after);
     expect(await get(keys.openCheckout(order.id))).toBeUndefined();
+    // The last run has failed, so it is not the one that succeeded.
+    const checkedOut = { run: null, status: "SUCCEEDED", reason: "The order is already checked out." };
+    expect(await adminJson(["order", "checkout", order.id])).toEqual(checkedOut);
     const request = ["request", "create", "--order", order.id, "--type"];
     expect(await admin([...request, "ADD_MESSAGING_NUMBERS"])).toMatchObject({
       code: 1,
@@ -103,9 +106,12 @@ describe("order settle", () => {
     const calls_end_by = new Date(Date.now() - 9_000).toISOString();
     await storeRun(id, { ...unknown, calls_end_by });
     // Clocks may differ by ten seconds.
-    expect(await settle(...open())).toMatch(/^1 The carrier may check the cart out until .+Z: ask it after that,/);
+    expect(await settle(...open())).toMatch(
+      /^1 The carrier may check the cart out until .+Z: ask it after that, and pass the time of its response /,
+    );
     await storeRun(id, { ...unknown, checked_out: true, calls_end_by: new Date(Date.now() - 60_000).toISOString() });
     expect(await settle(...open())).toMatch(/^1 The carrier has responded that it has checked the cart out:/);
+    expect((await admin(["order", "show", id])).stdout).toMatch(/\nnext +`order checkout \S+` completes the order\.\n/);
     expect(await settle("--not-checked-out", ...because)).toMatch(/^2 Missing: --asked-at <time>,/);
     expect(await settle("--not-checked-out", "--asked-at", "noon", ...because)).toMatch(
       /^2 --asked-at cannot be "noon"/,
