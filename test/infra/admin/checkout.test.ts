@@ -107,7 +107,7 @@ describe("orders whose last run has failed", () => {
         reason: expect.stringContaining("422"),
       },
     ]);
-    const { stdout } = await admin(["order", "list", "--failed", "--account", account], { env: { COLUMNS: "80" } });
+    const { stdout } = await admin(["order", "list", "--failed", "--account", account], { env: { COLUMNS: "160" } });
     expect(stdout.replaceAll(/\n +/g, " ")).toMatch(/^reason .* not forwarded: 422/m);
     expect(await failedIds()).toEqual(expect.arrayContaining([first.id, second.id]));
     expect(await failedIds()).not.toContain(fine.id);
