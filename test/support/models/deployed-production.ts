@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The text about a resource of production in docs/deployed.txt, which takes less time to read than the stack takes to synthesize. */
+/**
+ * The texts about the resources of production in docs/deployed.txt, which deployed.test.ts compares with the stack. To read them takes
+ * less time than to synthesize it.
+ */
 
 const page = readFileSync(join(import.meta.dirname, "../../../docs/deployed.txt"), "utf8");
 
