@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   contentSecurityPolicy,
@@ -38,6 +39,7 @@ export const docs = (prefill: () => Prefill | undefined) => {
     const reads = incoming.method === "GET" || incoming.method === "HEAD";
     const redirects = pathname === "/docs" || (pathname === "/" && incoming.headers.accept?.includes("text/html"));
     if (!reads || !(redirects || /^(\/docs\/(scalar\.js)?|(\/docs)?\/openapi\.json)$/.test(pathname))) return false;
+    outgoing.setHeader("X-Request-Id", randomUUID());
     const [type, body] = redirects ? [] : await find(incoming, pathname);
     if (body === undefined) outgoing.writeHead(302, { Location: "/docs/" }).end();
     else

@@ -23,6 +23,12 @@ describe("the local gateway", () => {
     expect([status, headers.location]).toEqual([302, "/docs/"]);
   });
 
+  it.each(["/docs", "/docs/", "/openapi.json"])("gives each response of %s an X-Request-Id", async (path) => {
+    const ids = [await ask(path), await ask(path)].map(({ headers }) => headers["x-request-id"]);
+    expect(ids[0]).toMatch(/^[\da-f-]{36}$/);
+    expect(ids[1]).not.toBe(ids[0]);
+  });
+
   it.each([
     ["a browser's request for /", "GET", "text/html,application/xhtml+xml,*/*;q=0.8", 302],
     ["any other GET /", "GET", "*/*", 404],
