@@ -196,6 +196,7 @@ export const deleteAttachment = async (
 ): Promise<Attachment> => {
   const unfinishedKey = keys.unfinishedDelete(parent, current.id);
   const { unfinished, ...attachment } = current;
+  if (unfinished) precondition(attachment.version);
   const deleted = unfinished
     ? attachment
     : await optimisticWrite(attachment, origin, precondition, reread(parent, current.id), (latest, origin) =>

@@ -175,7 +175,7 @@ describe("an error of a write is returned", () => {
   it("after the delete that could not remove its file is noted, so that a repeated one finishes it", async () => {
     const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
     const { id } = await upload(path, key);
-    const remove = () => call("DELETE", `${path}/${id}`, { key });
+    const remove = (headers = {}) => call("DELETE", `${path}/${id}`, { key, headers });
     proxies.files.arm({ kind: "status-503", operation: /DeleteObject/, times: 9 });
     proxies.table.watch(slow("TransactWriteItems"));
     expect((await remove()).status).toBe(503);
@@ -183,7 +183,8 @@ describe("an error of a write is returned", () => {
     proxies.table.watch(async () => {});
     expect((await call("GET", `${path}/${id}`, { key })).status).toBe(404);
     proxies.files.arm();
-    expect(attachmentOf(await remove()).id).toBe(id);
+    expect((await remove({ "If-Match": '"2"' })).status).toBe(412);
+    expect(attachmentOf(await remove({ "If-Match": '"1"' })).id).toBe(id);
     expect([await storedKeys(), await get(keys.unfinishedDelete(parent, id)), (await remove()).status]).toEqual([
       [],
       undefined,
