@@ -23,9 +23,9 @@ const settled: Readonly<Record<Outcome, string>> = {
 const withoutDoubt = (reason: string | null) => reason?.split(unknownCart)[0]?.trim() || null;
 
 /** Throws unless the outcome of an order's last run is unknown and can be settled. */
-const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Date | undefined) => {
+const doubtedRun = async (order: string, outcome: Outcome, asked: Date | undefined) => {
   const last = await lastRun(order);
-  if (last && isActive(last, now))
+  if (last && isActive(last, new Date()))
     throw new CommandError(
       `The run ${last.run} is in progress: wait until it has ended. If it has crashed, \`order checkout ${order}\` notices that after a minute.`,
     );
@@ -50,8 +50,9 @@ const doubtedRun = async (order: string, outcome: Outcome, now: Date, asked: Dat
  */
 export const settle = async (given: string, outcome: Outcome, because: string, asked?: Date): Promise<void> => {
   const { id, account } = await findOrder(given);
+  const { run, status, reason, calls_end_by, checked_out } = await doubtedRun(id, outcome, asked);
+  // After the time of the event that a crashed run gets.
   const origin = await operatorOrigin();
-  const { run, status, reason, calls_end_by, checked_out } = await doubtedRun(id, outcome, origin.now, asked);
   const resource = { type: "order", id, version: null };
   const change = { type: "order.settled", account, resource, outcome, evidence: { reason: because } } as const;
   const order = keys.order(id);

@@ -182,8 +182,12 @@ export const interpret = (method: string, { status, headers, text }: HttpRespons
   };
 };
 
-/** Slicing can split a surrogate pair, which DynamoDB rejects. */
-const beginningIn = (text: string) => text.slice(0, keptCharacters).toWellFormed();
+/** Omits half of a surrogate pair at the end. DynamoDB rejects lone surrogates. */
+const beginningIn = (text: string) =>
+  text
+    .slice(0, keptCharacters)
+    .replace(/[\ud800-\udbff]$/, "")
+    .toWellFormed();
 
 const parseJson = (text: string): unknown => {
   try {
@@ -211,5 +215,6 @@ const wasNotSent = (error: unknown) =>
 const describeError = (error: unknown, timeout: AbortSignal) => {
   if (timeout.aborted || codeOf(error) === "ETIMEDOUT") return "it did not respond in time";
   if (!(error instanceof Error)) throw error;
-  return `the connection broke (${codeOf(error) ?? error.name})`;
+  const failure = wasNotSent(error) ? "it could not be called" : "the connection broke";
+  return `${failure} (${codeOf(error) ?? error.name})`;
 };

@@ -69,7 +69,7 @@ export const secondsUntil = (time: string, now: Date): number =>
 /** Returns the time, in ISO 8601, until which the next run waits for calls that `last` may have left in flight. */
 export const callsEndBy = (last: CheckoutRun | undefined, now: Date): string => {
   const endedProperly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
-  const end = new Date(now.getTime() + (endedProperly ? 0 : graceMs())).toISOString();
+  const end = new Date(now.getTime() + (endedProperly ? 0 : last.grace_ms)).toISOString();
   return last && last.calls_end_by > end ? last.calls_end_by : end;
 };
 
@@ -84,6 +84,7 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
     status: "RUNNING",
     started_at: now.toISOString(),
     calls_end_by: callsEndBy(last, now),
+    grace_ms: graceMs(),
     ended_at: null,
     reason: null,
     failure: null,

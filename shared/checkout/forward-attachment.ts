@@ -222,7 +222,7 @@ const recordResponse = async (
     ? `${what} was refused by the carrier, not ${decision}: ${describeRefusal(response)}`
     : `${what} may or may not have been ${decision}. The carrier responded: ${describeRefusal(response)}`;
   // A conflict: the cart may be checked out already, although no run has requested it.
-  const doubt = settles === "conflict" ? { outcome_unknown: true } : {};
+  const doubt = settles === "conflict" ? { outcome_unknown: true, calls_end_by: new Date().toISOString() } : {};
   await stopRun(target.ref, settles === "refused" ? "refused" : "fault", stopped, doubt);
   return { kind: "stop" };
 };

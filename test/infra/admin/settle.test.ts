@@ -1,6 +1,7 @@
 import { describe, expect, inject, it } from "vitest";
 import { checkInvariants } from "../../../infra/admin/check.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
+import type { StoredEvent } from "../../../shared/history/event.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
@@ -132,5 +133,11 @@ describe("order settle", () => {
     expect((await orderReport(id))?.checkout?.reason).toBe(
       "The run stopped without reporting a result. An operator has recorded that the cart is checked out.",
     );
+    const { events } = await adminJson(["history", "order", id]);
+    expect(events.map(({ type }: StoredEvent) => type)).toEqual([
+      "order.created",
+      "order.checkout_failed",
+      "order.settled",
+    ]);
   });
 });

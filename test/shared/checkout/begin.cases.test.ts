@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { handler as begin } from "../../../functions/checkout/begin.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { beginRun, failRun, markCrashed, readRun, withoutResult } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
+import { noId } from "../../../shared/schema/fields.ts";
 import { collections, keys } from "../../../shared/table/keys.ts";
 import { queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
@@ -41,7 +43,7 @@ describe("the start of a run", () => {
     const state = { order_id: order, passes_left: 48, consecutive_waits: 0, version: null };
     expect(await beginRun(ref, now)).toEqual({ ...state, next: "FORWARD" });
     const fresh = { run: "this", status: "RUNNING", started_at: at(0), ended_at: null, reason: null, failure: null };
-    const calls = { outcome_unknown: false, sealed: false, checked_out: false, calls_end_by: at(0) };
+    const calls = { outcome_unknown: false, sealed: false, checked_out: false, calls_end_by: at(0), grace_ms: 175_000 };
     const none = { consecutive_waits: 0, last_answer: null, next_try_at: null };
     const first = { ...fresh, ...calls, ...none, attempt: 1, earlier_runs: [] };
     expect(await readRun(order)).toEqual(first);
@@ -52,14 +54,25 @@ describe("the start of a run", () => {
     expect(await readRun(order)).toEqual({ ...first, attempt: 4, earlier_runs: known });
   });
 
+  it.each([[{}], [{ order_id: null }], [{ order_id: 5 }], [[]], ["x"], [null]])(
+    "fails at once, without retries, if its input is %j",
+    async (state) => {
+      expect(await begin({ run: "this", state })).toMatchObject({
+        order_id: noId,
+        next: "FAIL",
+        reason: "The order_id is not a ULID.",
+      });
+    },
+  );
+
   const waits = (wait_seconds: number) => ({ next: "WAIT_TO_FORWARD", wait_seconds });
   it.each<[string, Partial<CheckoutRun>, object]>([
     ["after one that failed with calls in flight", { calls_end_by: at(7.1) }, waits(8)],
     ["after one that succeeded", { status: "SUCCEEDED" }, { next: "FORWARD" }],
-    ["after one that crashed", { status: "CRASHED" }, waits(175)],
+    ["after one that crashed", { status: "CRASHED" }, waits(100)],
     ["after one that crashed with later calls", { status: "CRASHED", calls_end_by: at(181) }, waits(181)],
     ["after one whose outcome is unknown", { outcome_unknown: true }, { next: "SUBMIT" }],
-    ["after one that is too old", { status: "RUNNING", started_at: at(-week) }, waits(175)],
+    ["after one that is too old", { status: "RUNNING", started_at: at(-week) }, waits(100)],
     ["of itself again", { run: "this", status: "RUNNING", calls_end_by: at(3) }, waits(3)],
     ["of itself after its end", { run: "this" }, { next: "FAIL" }],
   ])("%s", async (_, last, start) => {
@@ -80,7 +93,7 @@ describe("the start of a run", () => {
     await storeRun(order, { status: "RUNNING", outcome_unknown: true, ...last });
     const beside = { next: "ALREADY_RUNNING", reason: "The run last is checking this order out." };
     expect(await beginRun(ref, now)).toMatchObject(isBeside ? beside : { next: "SUBMIT" });
-    const after = { run: "this", attempt: 4, outcome_unknown: true, calls_end_by: at(175) };
+    const after = { run: "this", attempt: 4, outcome_unknown: true, calls_end_by: at(100) };
     expect(await readRun(order)).toMatchObject(isBeside ? { run: "last" } : after);
     await stepFunctions.close();
   });

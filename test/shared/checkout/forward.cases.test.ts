@@ -157,6 +157,7 @@ describe("forwarding an order", () => {
       { next: "FAIL" },
       {
         outcome_unknown: true,
+        calls_end_by: at(0),
         failure: "fault",
         reason: expect.stringContaining(" may or may not have been forwarded. The carrier responded: 409 "),
       },
