@@ -4,7 +4,7 @@ import { checkoutLimits } from "../../shared/checkout/limits.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { getMany, parseItem } from "../../shared/table/read.ts";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
-import { Request } from "../../shared/tenants/tenant-schema.ts";
+import { OrderState, Request } from "../../shared/tenants/tenant-schema.ts";
 import { create } from "./apply-command.ts";
 import { checkOut, checkOutFailed, failedOrders } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
@@ -103,7 +103,7 @@ const settleAs = async (id: string, { checkedOut, notCheckedOut, askedAt, reason
 export const addOrderCommands = (order: Command): void => {
   add(order, "create", "create an order")
     .requiredOption("--account <id>", "the account that owns it", parseId)
-    .option("--state <state>", "CART or CHECKED_OUT", "CART")
+    .addOption(new Option("--state <state>", "its state").choices(OrderState.options).default("CART"))
     .action(async ({ account, state }: { account: string; state: string }) =>
       printRecord(await create("orders", { account, state })),
     );

@@ -125,6 +125,7 @@ const Start = z.object({
   name: z.optional(z.string()),
   input: z.string(),
 });
+const Filter = z.object({ statusFilter: z.optional(z.string()) });
 const OfExecution = z.object({ executionArn: z.string() });
 
 /** Errors that the SDK identifies by name. All others are ValidationExceptions. */
@@ -149,9 +150,11 @@ const actionsOf = (runner: ReturnType<typeof startWorkflow>) => {
       if (!execution) throw serviceError("ExecutionAlreadyExists", `An execution ${name} already exists.`);
       return { executionArn: arnOf(name), startDate: execution.startDate };
     },
-    ListExecutions: () => {
-      const last = [...runner.executions].toReversed().slice(0, 100);
-      return { executions: last.map(([name, execution]) => summary(name, execution)) };
+    ListExecutions: (body) => {
+      const { statusFilter } = z.parse(Filter, body);
+      const all = [...runner.executions].toReversed().map(([name, execution]) => summary(name, execution));
+      const matching = all.filter(({ status }) => statusFilter === undefined || status === statusFilter);
+      return { executions: matching.slice(0, 100) };
     },
     DescribeExecution: (body) => {
       const name = nameOf(z.parse(OfExecution, body).executionArn);

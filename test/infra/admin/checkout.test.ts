@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
+import { type ExecutionStatus, ListExecutionsCommand, SFNClient } from "@aws-sdk/client-sfn";
 import { describe, expect, inject, it, vi } from "vitest";
 import { progressOf } from "../../../infra/admin/checkout.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
@@ -131,9 +131,13 @@ describe("orders whose last run has failed", () => {
     for (const id of ids) await beginRun({ order_id: id, run: "failed" }, new Date());
     for (const id of ids) await updateRun({ order_id: id, run: "failed" }, { status: "FAILED" }, {});
     expect(await adminJson(["order", "checkout", "--failed", "--account", made.accounts.a?.id ?? ""])).toHaveLength(12);
-    const listing = new ListExecutionsCommand({ stateMachineArn: process.env.STATE_MACHINE_ARN });
-    const { executions = [] } = await new SFNClient().send(listing);
-    const own = executions.filter(({ name }) => ids.some((id) => name?.includes(id)));
+    const executionsOf = async (statusFilter: ExecutionStatus) => {
+      const listing = new ListExecutionsCommand({ stateMachineArn: process.env.STATE_MACHINE_ARN, statusFilter });
+      const { executions = [] } = await new SFNClient().send(listing);
+      return executions.filter(({ name }) => ids.some((id) => name?.includes(id)));
+    };
+    expect(await executionsOf("FAILED")).toEqual([]);
+    const own = await executionsOf("SUCCEEDED");
     const [starts, ends] = [own.map(({ startDate }) => Number(startDate)), own.map(({ stopDate }) => Number(stopDate))];
     // The eleventh starts after one of the first ten has ended.
     expect(starts.sort((a, b) => a - b)[10]).toBeGreaterThanOrEqual(Math.min(...ends));

@@ -274,6 +274,11 @@ describe("the operators' CLI", () => {
     [["account", "create", "--nam", "x"], "There is no option --nam. Did you mean --name?", "account create --name"],
     [["key", "show", "--wrong"], "There is no option --wrong.", "key show <id-or-key>"],
     [["key", "revoke", "1", "--on-behalf-of"], "--on-behalf-of needs a value: <text>.", "key revoke <id-or-key>"],
+    [
+      ["order", "create", "--account", unknownId, "--state", "cart"],
+      '--state cannot be "cart". Allowed choices are CART, CHECKED_OUT.',
+      "order create",
+    ],
     [["key", "rotate", "1", "--overlap-hours", "soon"], '--overlap-hours cannot be "soon". It must be a', "key rotate"],
     [
       ["order", "settle", "1", "--checked-out", "--reason", " "],
