@@ -275,7 +275,7 @@ describe("the operators' CLI", () => {
     [["key", "show", "--wrong"], "There is no option --wrong.", "key show <id-or-key>"],
     [["key", "revoke", "1", "--on-behalf-of"], "--on-behalf-of needs a value: <text>.", "key revoke <id-or-key>"],
     [
-      ["order", "create", "--account", unknownId, "--state", "cart"],
+      ["order", "create", "--account", "1", "--state", "cart"],
       '--state cannot be "cart". Allowed choices are CART, CHECKED_OUT.',
       "order create",
     ],
