@@ -7,12 +7,12 @@ type Context = { readonly functionName: string; readonly getRemainingTimeInMilli
 /** Runs daily. A sweep that reaches the timeout continues the next day. Also counts checkouts whose end was not recorded. */
 export const handler = loggingFailures("sweep", async (_event: unknown, context: Context) => {
   const now = new Date();
-  const OverdueCheckouts = await countOverdueRuns(now);
+  emitCounts({ OverdueCheckouts: await countOverdueRuns(now) }, now, context.functionName);
   const swept = await sweepOrphanFiles({ now, remainingMs: context.getRemainingTimeInMillis });
   const { days: SweptDays, files: SweptFiles, removed: OrphanFilesRemoved, finished, stopped } = swept;
   if (stopped) log.error("SWEEP_STOPPED", stopped);
   const [SweepsUnfinished, SweepsStopped] = [finished || stopped ? 0 : 1, stopped ? 1 : 0];
   const files = { SweptDays, SweptFiles, OrphanFilesRemoved, SweepsUnfinished, SweepsStopped };
-  emitCounts({ ...files, OverdueCheckouts }, now, context.functionName);
+  emitCounts(files, now, context.functionName);
   return swept;
 });

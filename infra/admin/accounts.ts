@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import pLimit from "p-limit";
 import { readCountedAccount } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/tenant-schema.ts";
 import { change, create } from "./apply-command.ts";
@@ -35,7 +36,7 @@ const accountsToList = async (id: string | undefined): Promise<Counted[]> => {
   const all = [...top, ...(await Array.fromAsync(accountsBelow(id ?? null)))];
   const above = all.flatMap(({ ancestors }) => ancestors);
   const listed = all.filter(({ ancestors }) => id !== undefined || ancestors.length === 0);
-  const counted = await Promise.all(listed.map((one) => readCountedAccount(one.id)));
+  const counted = await pLimit(10).map(listed, (one) => readCountedAccount(one.id));
   const below = Map.groupBy(above, (one) => one);
   return counted.flatMap((one) => (one ? [{ ...one, below: below.get(one.id)?.length ?? 0 }] : []));
 };

@@ -4,7 +4,8 @@ import { STS } from "@aws-sdk/client-sts";
 import type { Command } from "commander";
 import { ApiError } from "../../shared/errors.ts";
 import type { Origin } from "../../shared/history/record.ts";
-import { mapped } from "../../shared/schema/fields.ts";
+import { backOff } from "../../shared/table/client.ts";
+import type { Precondition } from "../../shared/table/optimistic-update.ts";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/apply-schema.ts";
 import { CommandError, messageOf } from "./command-errors.ts";
@@ -32,9 +33,10 @@ const applyOne = async (
   section: SectionName,
   entry: object,
   describe: (property: string, detail: string) => string,
+  precondition?: Precondition,
 ) => {
   try {
-    const applied = await apply({ [section]: { one: entry } }, await operatorOrigin());
+    const applied = await apply({ [section]: { one: entry } }, await operatorOrigin(), { precondition });
     const { one } = applied[section];
     for (const { detail } of applied.warnings ?? []) console.error(`Warning: ${detail}`);
     if (!one) throw new Error("The entry has no result.");
@@ -54,10 +56,28 @@ export const create = async (section: SectionName, entry: object) => {
   return { id, ...(key !== undefined && { key }) };
 };
 
-/** Changes one existing item through `apply`. Returns the previous values of the changed properties. */
-export const change = async (section: SectionName, id: string, entry: object) => {
-  const { changes = {} } = await applyOne(section, { id, ...entry }, (name, detail) => `The ${name} ${detail}.`);
-  return mapped(changes, ({ from }) => from);
+/** Changes one existing item through `apply`. */
+export const change = async (section: SectionName, id: string, entry: object, precondition?: Precondition) => {
+  await applyOne(section, { id, ...entry }, (name, detail) => `The ${name} ${detail}.`, precondition);
+};
+
+/** Runs a change that depends on what an item is. If the item has changed since it was read, reads it and tries again. */
+export const changeAsRead = async <T extends { readonly version: number }, R>(
+  read: () => Promise<T>,
+  act: (item: T, precondition: Precondition) => Promise<R>,
+): Promise<R> => {
+  for (let attempt = 1; ; attempt += 1) {
+    const item = await read();
+    const changed = new Error("The item has changed each time.");
+    try {
+      return await act(item, (version) => {
+        if (version !== item.version) throw changed;
+      });
+    } catch (error) {
+      if (error !== changed) throw error;
+      await backOff(attempt, changed);
+    }
+  }
 };
 
 const help = `

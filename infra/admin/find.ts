@@ -43,16 +43,18 @@ const nounOf = (type: string): string => {
   return `${/^[aoA]/.test(noun) ? "an" : "a"} ${noun}`;
 };
 
-/** The evidence policy allows reading orders and requests only. */
-const nothingIfDenied = (error: Error): Place[] => {
-  if (error.name === "AccessDeniedException") return [];
-  throw error;
-};
+/** Returns this value if a read is denied. The evidence policy allows reading orders and requests only. */
+export const ifDenied =
+  <T>(value: T) =>
+  (error: Error): T => {
+    if (error.name === "AccessDeniedException") return value;
+    throw error;
+  };
 
 /** Throws a CommandError that states the type of the item with this id, if there is one. The error never contains an API key. */
 export const throwNotFound = async (noun: string, id: string, hint: string): Promise<never> => {
   if (id.startsWith("apik_")) throw new CommandError(`There is no ${noun} with this id: it is an API key.`);
-  const [other] = await placesById(id).catch(nothingIfDenied);
+  const [other] = await placesById(id).catch(ifDenied<Place[]>([]));
   throw new CommandError(`There is no ${noun} ${id}: ${other ? `this is the id of ${nounOf(other.type)}` : hint}.`);
 };
 

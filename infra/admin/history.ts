@@ -3,15 +3,16 @@ import * as z from "zod/mini";
 import { withoutResult } from "../../shared/checkout/checkout-run.ts";
 import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
-import { get, getMany, parseItem, queryAll } from "../../shared/table/read.ts";
-import { accountNames, findKey, keyByReference, throwNotFound } from "./find.ts";
+import { get, getMany, parseReadable, queryAll } from "../../shared/table/read.ts";
+import { accountNames, findKey, ifDenied, keyByReference, throwNotFound } from "./find.ts";
 import { format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
 /** Yields the events of an order, a request, a switch, an account, a user or an API key, oldest first or newest first. */
 export async function* historyOf(subject: EventSubject, newestFirst = false): AsyncGenerator<StoredEvent> {
-  for await (const item of queryAll(collections.events(subject), newestFirst)) yield parseItem(StoredEvent, item);
+  for await (const item of queryAll(collections.events(subject), newestFirst))
+    yield* parseReadable(StoredEvent, [item]);
 }
 
 const Named = z.object({ id: z.string(), name: z.string() });
@@ -27,7 +28,9 @@ const namesOf = async (events: readonly StoredEvent[]): Promise<ReadonlyMap<stri
 };
 
 /** The names of the accounts of the API keys that made changes, by the keys' ids. */
-const callersOf = async (events: readonly StoredEvent[]): Promise<ReadonlyMap<string, string | undefined>> => {
+type Callers = ReadonlyMap<string, string | undefined>;
+
+const callersOf = async (events: readonly StoredEvent[]): Promise<Callers> => {
   const ids = new Set(events.flatMap(({ actor }) => (actor.type === "api_key" ? [actor.id] : [])));
   const found = (await Promise.all([...ids].map(findKey))).filter((key) => key !== undefined);
   const names = await accountNames(found);
@@ -42,7 +45,7 @@ const describeChange = ([name, { from, to, omitted }]: [string, EventChange]): s
   return [`${name}:`, ...added, ...removed, ...(omitted ? [`and ${omitted} more`] : [])].join(" ");
 };
 
-const actorOf = ({ actor }: StoredEvent, callers: ReadonlyMap<string, string | undefined>) =>
+const actorOf = ({ actor }: StoredEvent, callers: Callers) =>
   actor.type === "api_key"
     ? `${callers.get(actor.id) ?? "-"}: key ${actor.id}, user ${actor.user}`
     : [`${actor.type} ${actor.id}`, actor.on_behalf_of].filter(Boolean).join(" on behalf of ");
@@ -51,7 +54,7 @@ const actorOf = ({ actor }: StoredEvent, callers: ReadonlyMap<string, string | u
 export const deletionOf = async (subject: EventSubject, id: string): Promise<string | undefined> => {
   for await (const event of historyOf(subject, true))
     if (event.resource.id === id && event.type.endsWith(".deleted"))
-      return `${event.at} by ${actorOf(event, await callersOf([event]))}`;
+      return `${event.at} by ${actorOf(event, await callersOf([event]).catch(ifDenied<Callers>(new Map())))}`;
 };
 
 export const historyCommand = ({ type, id }: EventSubject): string => `\`history ${type.replace("api_", "")} ${id}\``;

@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError } from "commander";
+import type { Precondition } from "../../shared/table/optimistic-update.ts";
 import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
 import { apply } from "../../shared/tenants/apply.ts";
 import type { Account } from "../../shared/tenants/tenant-schema.ts";
-import { change, create, operatorOrigin } from "./apply-command.ts";
+import { change, changeAsRead, create, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { confirm } from "./confirm.ts";
 import { keyByReference, keysOf, ofAccounts, ownerOf, parseId, printOwned, type StoredKey } from "./find.ts";
@@ -49,6 +50,29 @@ const keyDetails = async ({ id, account, user, sha256, ...key }: StoredKey) => (
   ...{ replaced_by: key.replaced_by, sha256 },
 });
 
+/** Issues another key like `old`, which expires after the overlap. */
+const rotate = async (
+  { id, account, user, label, revoked, expires_at, replaced_by }: StoredKey,
+  overlapHours: number,
+  precondition: Precondition,
+): Promise<void> => {
+  const isExpired = expires_at !== null && Date.parse(expires_at) <= Date.now();
+  if (revoked || isExpired)
+    throw new CommandError(
+      `The API key ${id} ${revoked ? "is revoked" : "has expired"}: issue a new one with \`key issue\`.`,
+    );
+  if (replaced_by !== null)
+    throw new CommandError(
+      `The API key ${id} is already replaced by ${replaced_by}: use that one. \`key revoke ${id}\` revokes the old one now.`,
+    );
+  const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
+  const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;
+  const old = { id, expires_at: expiresAt, replaced_by: "created" };
+  const keys = { created: { account, user, label, expires_at }, old };
+  const { created } = (await apply({ keys }, await operatorOrigin(), { precondition })).keys;
+  printRecord({ id: created?.id, key: created?.key, expires_at, replaces: id, old_key_ends_at: expiresAt });
+};
+
 export const addKeyCommands = (key: Command): void => {
   add(key, "issue", "issue an API key; it is printed only once")
     .requiredOption("--account <id>", "the account that the key belongs to", parseId)
@@ -89,22 +113,10 @@ export const addKeyCommands = (key: Command): void => {
     });
   add(key, "rotate <id-or-key>", "issue another key like it; the old one expires after an overlap")
     .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
-    .action(async (reference: string, { overlapHours }: { overlapHours: number }) => {
-      const { id, account, user, label, revoked, expires_at, replaced_by } = await keyByReference(reference);
-      const isExpired = expires_at !== null && Date.parse(expires_at) <= Date.now();
-      if (revoked || isExpired)
-        throw new CommandError(
-          `The API key ${id} ${revoked ? "is revoked" : "has expired"}: issue a new one with \`key issue\`.`,
-        );
-      if (replaced_by !== null)
-        throw new CommandError(
-          `The API key ${id} is already replaced by ${replaced_by}: use that one. \`key revoke ${id}\` revokes the old one now.`,
-        );
-      const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
-      const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;
-      const old = { id, expires_at: expiresAt, replaced_by: "created" };
-      const keys = { created: { account, user, label, expires_at }, old };
-      const { created } = (await apply({ keys }, await operatorOrigin())).keys;
-      printRecord({ id: created?.id, key: created?.key, expires_at, replaces: id, old_key_ends_at: expiresAt });
-    });
+    .action((reference: string, { overlapHours }: { overlapHours: number }) =>
+      changeAsRead(
+        () => keyByReference(reference),
+        (old, precondition) => rotate(old, overlapHours, precondition),
+      ),
+    );
 };

@@ -1,9 +1,7 @@
-import { isDeepStrictEqual } from "node:util";
 import type { Command } from "commander";
-import * as z from "zod/mini";
 import { knownPermissions } from "../../shared/tenants/permissions.ts";
-import { User } from "../../shared/tenants/tenant-schema.ts";
-import { change, create } from "./apply-command.ts";
+import type { User } from "../../shared/tenants/tenant-schema.ts";
+import { change, changeAsRead, create } from "./apply-command.ts";
 import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./find.ts";
 import { printRecord } from "./output.ts";
 import { add } from "./usage.ts";
@@ -14,17 +12,17 @@ const collect = (value: string, all: readonly string[] = []) => [...all, value];
 
 type Change = Readonly<Partial<Record<"add" | "remove" | "set", readonly string[]>>>;
 
-/** Tries again if someone else has changed the permissions since they were read. */
-const changePermissions = async (id: string, { add: added = [], remove: removed = [], set }: Change): Promise<User> => {
-  for (let user = await findUser(id); ; ) {
-    if (added.length === 0 && removed.length === 0 && !set) return user;
-    const base = [...(set ?? user.permissions), ...added];
-    const permissions = [...new Set(base)].filter((one) => !removed.includes(one)).sort();
-    const { permissions: before = user.permissions } = await change("users", user.id, { permissions });
-    if (set || isDeepStrictEqual(before, user.permissions)) return { ...user, permissions };
-    user = z.parse(User, { ...user, permissions: before });
-  }
-};
+const changePermissions = (id: string, { add: added = [], remove: removed = [], set }: Change): Promise<User> =>
+  changeAsRead(
+    () => findUser(id),
+    async (user, precondition) => {
+      if (added.length === 0 && removed.length === 0 && !set) return user;
+      const base = [...(set ?? user.permissions), ...added];
+      const permissions = [...new Set(base)].filter((one) => !removed.includes(one)).sort();
+      await change("users", user.id, { permissions }, precondition);
+      return { ...user, permissions };
+    },
+  );
 
 const list = async ({ account: of }: { account?: string }) => {
   const users = await ofAccounts(of, usersOf);

@@ -93,7 +93,7 @@ const eventAttributes = "pk sk id type at account actor resource parent changed 
 
 /** Permissions to record that a file was read: to read its parent, and to put an item there that has only an event's attributes. */
 export const evidenceGrants = (storage: Storage): PolicyStatement[] => [
-  allowKeys(["GetItem"], storage, orders),
+  allowKeys(["GetItem", "Query"], storage, orders),
   allowKeys(["PutItem"], storage, orders, eventAttributes),
   allowTableKey(true, storage),
 ];

@@ -11,6 +11,7 @@ import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
+import { lookupIndex } from "../../shared/table/keys.ts";
 import type { Deployment } from "./function.ts";
 import { arnOf } from "./grants.ts";
 
@@ -110,6 +111,7 @@ const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmPro
   AccountThrottles: atLeast(1, metrics.throttles.functions, throttled),
   ReadThrottles: atLeast(1, metrics.throttles.reads, "DynamoDB throttled reads of the table."),
   WriteThrottles: atLeast(1, metrics.throttles.writes, "DynamoDB throttled writes to the table."),
+  IndexThrottles: atLeast(1, metrics.throttles.indexWrites, "DynamoDB throttled writes to the table's index."),
   Conflicts: { ...atLeast(100, metrics.throttles.conflicts, conflicting), evaluationPeriods: 3 },
   SlowRequests: { ...atLeast(3000, metrics.latencyP99, slow), evaluationPeriods: 3 },
   FailedCheckouts: atLeast(1, metrics.checkouts.failed, failed),
@@ -172,6 +174,11 @@ const metricsOf = (
     functions: LambdaFunction.metricAllThrottles(inFiveMinutes),
     reads: table.metric("ReadThrottleEvents", inFiveMinutes),
     writes: table.metric("WriteThrottleEvents", inFiveMinutes),
+    // Those of the table do not include it.
+    indexWrites: table.metric("WriteThrottleEvents", {
+      ...inFiveMinutes,
+      dimensionsMap: { TableName: table.tableName, GlobalSecondaryIndexName: lookupIndex },
+    }),
     // Transactions and writes that DynamoDB rejected because another one changed the same item.
     conflicts: table.metric("TransactionConflict", inFiveMinutes),
   },

@@ -44,7 +44,7 @@ export const createPolicies = (
     TenancyPolicyArn: arnOf("TenancyPolicy", "the system of record of customers applies files", [
       allow(["lambda:InvokeFunction"], apply.functionArn),
     ]),
-    // Everything that `npm run admin -- --stack` needs.
+    // Everything that `npm run admin -- --stack` needs, except for `attachment download` and `restore`.
     OperatorPolicyArn: arnOf("OperatorPolicy", "operators run its CLI", [
       allow(["cloudformation:DescribeStacks", "cloudformation:GetStackPolicy"], Aws.STACK_ID),
       ...statementsFor(storage, {

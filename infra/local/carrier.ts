@@ -6,10 +6,12 @@ import * as z from "zod/mini";
 import { type Cart, cartStore, handleCall, type ReceivedCall, readFileForm } from "./carrier-carts.ts";
 import { type Reply, sendReply, serveLocally } from "./listen.ts";
 
+const Pattern = z.string().check(z.refine(isPattern, { error: "must be a regular expression" }));
+
 const InjectedFault = z.object({
   /** A fault affects GET only if it names GET, which also shows a cart to people and tests. */
-  method: z._default(z.string(), "PUT|POST|DELETE"),
-  path: z._default(z.string().check(z.refine(isPattern, { error: "must be a regular expression" })), ".*"),
+  method: z._default(Pattern, "PUT|POST|DELETE"),
+  path: z._default(Pattern, ".*"),
   times: z._default(z.int().check(z.minimum(1)), 1),
   action: z.enum(["status", "status-after", "delay", "drop-before", "drop-after", "cut"]),
   status: z._default(z.int().check(z.minimum(200), z.maximum(599)), 503),

@@ -20,10 +20,7 @@ export const countFailure = ({ order_id, run }: RunRef, kind: "refused" | "fault
 
 /** Counts the orders whose last run is recorded as running for longer than a run can take. Its end was not recorded. */
 export const countOverdueRuns = async (now: Date): Promise<number> => {
-  let count = 0;
-  for await (const { id } of queryAll(collections.openCheckouts())) {
-    const run = await readRun(String(id));
-    if (run && isOpen(run) && !isActive(run, now)) count += 1;
-  }
-  return count;
+  const orders = await Array.fromAsync(queryAll(collections.openCheckouts()), ({ id }) => String(id));
+  const runs = await Promise.all(orders.map(readRun));
+  return runs.filter((run) => run && isOpen(run) && !isActive(run, now)).length;
 };

@@ -21,7 +21,7 @@ const createClient = () => {
   return DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });
 };
 
-/** The attempts allowed without a deadline: in checkout steps, which the workflow retries, and in the CLI. */
+/** The attempts allowed without a deadline, which only requests of the API have. */
 const maxAttempts = 13;
 
 /**

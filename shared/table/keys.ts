@@ -22,7 +22,7 @@ import { createHash } from "node:crypto";
  * | find what it has of an attachment          | Get receipt, for each request                     |
  * | show, update, delete a switch              | Get switch (it contains its account's ancestors)  |
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
- * | list the switches of an account's tree     | Query switches, then Get each; the account has the exact total |
+ * | list the switches of an account's tree     | Query switches, then Get each; the account's counts have the exact total |
  * | list an account's users, keys, orders, children | Query accountUsers, …, then Get each         |
  * | resume the sweep where it stopped          | Get sweep                                         |
  * | show what happened to a resource           | Query events                                      |

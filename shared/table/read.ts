@@ -22,7 +22,7 @@ export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: reado
     try {
       return [parseItem(schema, item)];
     } catch (error) {
-      log.error("unreadable item", { error });
+      log.failure("unreadable item", { error }, true);
       return [];
     }
   });
@@ -58,14 +58,20 @@ const endOfTurn = async () => {
 
 /** DynamoDB's limit on the keys of one BatchGetItem. */
 const maxBatch = 100;
+/** The client has 50 connections, and the time that a call waits for one counts towards its timeout. */
+const batchesAtOnce = 10;
 
 const readBatches = async (deadline: Deadline | undefined, wanted: ReadonlyMap<string, Key>): Promise<Found> => {
   batches.delete(deadline);
   const all = [...wanted.values()];
-  const parts = Array.from({ length: Math.ceil(all.length / maxBatch) }, (_, index) =>
-    readBatch(all.slice(index * maxBatch, (index + 1) * maxBatch)),
-  );
-  return new Map((await Promise.all(parts)).flat().map((item) => [nameOf(item), item]));
+  const found = new Map<string, Item>();
+  while (all.length > 0) {
+    const parts = Array.from({ length: batchesAtOnce }, () => all.splice(0, maxBatch)).filter(
+      ({ length }) => length > 0,
+    );
+    for (const item of (await Promise.all(parts.map(readBatch))).flat()) found.set(nameOf(item), item);
+  }
+  return found;
 };
 
 const readBatch = async (wanted: readonly Key[]): Promise<Item[]> => {
@@ -170,7 +176,7 @@ export const lookUp = async (text: string): Promise<Key[]> => {
   return Items.map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) }));
 };
 
-/** Yields every item. Reads the whole table, so it is for `admin check` and `admin sweep --all` only. */
+/** Yields every item. Reads the whole table, so it is for `admin check` and `admin restore` only. */
 export async function* scan(): AsyncGenerator<Item> {
   // Without a page size, the embedded DynamoDB reads the rest of the table for each page.
   const settings = { client: dynamodb(), pageSize: 1_000 };

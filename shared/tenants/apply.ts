@@ -9,7 +9,7 @@ import { pointer } from "../schema/check.ts";
 import { backOff } from "../table/client.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
-import { nextVersion, type Versioned } from "../table/optimistic-update.ts";
+import { nextVersion, type Precondition, type Versioned } from "../table/optimistic-update.ts";
 import {
   type Entry,
   entryTypes,
@@ -59,6 +59,8 @@ type Options = {
   readonly dryRun?: boolean;
   readonly sections?: readonly SectionName[] | undefined;
   readonly maxResultBytes?: number;
+  /** Called with the version of each stored item that the file names. */
+  readonly precondition?: Precondition | undefined;
 };
 
 /**
@@ -69,10 +71,10 @@ type Options = {
 export const apply = async (
   document: unknown,
   origin: Origin,
-  { dryRun = false, sections = sectionNames, maxResultBytes = Number.POSITIVE_INFINITY }: Options = {},
+  { dryRun = false, sections = sectionNames, maxResultBytes = Number.POSITIVE_INFINITY, precondition }: Options = {},
 ): Promise<Applied> => {
   for (let attempt = 1; ; attempt += 1) {
-    const { planned, warnings, isDry } = await planFile(document, origin, dryRun, sections);
+    const { planned, warnings, isDry } = await planFile(document, origin, { dryRun, sections, precondition });
     const all = resultsOf(planned, warnings);
     // If the result could not be returned, nothing is written, because it may contain API keys, which are shown only once.
     if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes)
@@ -112,11 +114,22 @@ export const tryApply = async (
 /** More problems or warnings would not fit into a response. A file can have a hundred thousand. */
 const maxProblems = 1_000;
 
-const planFile = async (document: unknown, origin: Origin, dryRun: boolean, sections: readonly SectionName[]) => {
+const planFile = async (
+  document: unknown,
+  origin: Origin,
+  {
+    dryRun,
+    sections,
+    precondition,
+  }: Required<Omit<Options, "maxResultBytes">> & { readonly sections: readonly SectionName[] },
+) => {
   const { file, dryRun: dryRunInFile, onBehalfOf, problems } = parseFile(document, sections);
   const isDry = dryRun || dryRunInFile;
   const actor = onBehalfOf === undefined ? origin.actor : { ...origin.actor, on_behalf_of: onBehalfOf };
-  const resolved: ToPlan = { ...(await resolve(file, problems)), origin: { ...origin, actor }, isDry, warnings: [] };
+  const resolved: ToPlan = {
+    ...(await resolve(file, problems)),
+    ...{ origin: { ...origin, actor }, isDry, precondition, warnings: [] },
+  };
   const plan = <S extends SectionName>(section: S, planOne: PlanEntry<S>) => {
     const entries: ReadonlyMap<string, { readonly entry: Entry<S> | undefined }> = file[section];
     return [...entries].flatMap(([name, { entry }]) =>
@@ -140,7 +153,8 @@ const warn = (path: readonly (string | number)[], describe: () => string, { warn
   if (warnings.length < maxProblems) warnings.push({ pointer: pointer(path), detail: describe() });
 };
 
-type ToPlan = Resolved & { readonly origin: Origin; readonly isDry: boolean; readonly warnings: Warning[] };
+type ToPlan = Resolved &
+  Pick<Options, "precondition"> & { readonly origin: Origin; readonly isDry: boolean; readonly warnings: Warning[] };
 
 type PlanEntry<S extends SectionName> = (path: Path<S>, id: string, entry: Entry<S>, resolved: ToPlan) => Planned;
 
@@ -193,6 +207,7 @@ const planExisting = (
   sent: { readonly immutable: Properties; readonly mutable: Properties },
   resolved: ToPlan,
 ): Planned => {
+  resolved.precondition?.(stored.version);
   reportImmutable(path, stored, sent.immutable, resolved);
   const differs = ([name, to]: [string, unknown]) => to !== undefined && !isDeepStrictEqual(to, stored[name]);
   const set = Object.fromEntries(Object.entries(sent.mutable).filter(differs));

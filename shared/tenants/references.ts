@@ -128,25 +128,29 @@ type Lookups = {
 
 type NewAccount = Omit<Account, "version" | "updated_at">;
 
+/** A file can have a chain of a hundred thousand new accounts. Resolving it recursively would exceed the stack. */
+const maxDepth = 100;
+
 /** Returns a function that finds an account in the table or in the file. For any other, which is reported, it returns undefined. */
 const accountResolver = ({ file, stored, idOf, nameOf, report }: Lookups) => {
   const resolved = new Map<string, NewAccount | undefined>();
   const open = new Set<string>();
-  const account = (reference: string): NewAccount | undefined => {
+  const account = (reference: string, depth = 0): NewAccount | undefined => {
     const name = nameOf("accounts", reference);
     const existing = stored.accounts.get(name === undefined ? reference.toUpperCase() : idOf("accounts", name));
     if (existing || name === undefined) return existing;
-    if (!resolved.has(name)) resolved.set(name, newAccount(name, file.accounts.get(name)?.entry));
+    if (!resolved.has(name)) resolved.set(name, newAccount(name, file.accounts.get(name)?.entry, depth));
     return resolved.get(name);
   };
-  const newAccount = (name: string, entry: Entry<"accounts"> | undefined): NewAccount | undefined => {
+  const newAccount = (name: string, entry: Entry<"accounts"> | undefined, depth: number): NewAccount | undefined => {
     const path = ["accounts", name, "parent"];
     if (open.has(name)) report(path, "makes the account its own ancestor");
     if (open.has(name) || !entry) return undefined;
     open.add(name);
-    const parent = entry.parent ? account(entry.parent) : undefined;
+    const isTooDeep = depth === maxDepth;
+    const parent = entry.parent && !isTooDeep ? account(entry.parent, depth + 1) : undefined;
     const ancestors = parent ? [...parent.ancestors, parent.id] : [];
-    if (ancestors.length >= limits.accountLevels)
+    if (isTooDeep || ancestors.length >= limits.accountLevels)
       report(path, `makes a tree of more than ${limits.accountLevels} levels`);
     const features = { ordering_attachment_access: entry.features?.ordering_attachment_access ?? false };
     return { id: idOf("accounts", name), name: entry.name ?? "", ancestors, features, switch_count: 0 };

@@ -10,7 +10,7 @@ export const Account = z.object({
   /** The accounts above it, root first. */
   ancestors: z.array(z.string()),
   features: z.object({ ordering_attachment_access: z.boolean() }),
-  /** This item's part of the number of switches. `readCountedAccount` adds the count items. */
+  /** The number of switches. It is 0 in the stored item; `readCountedAccount` adds the count items. */
   switch_count: z.number(),
   ...versioned,
 });

@@ -344,22 +344,23 @@ describe("the sweep's function", () => {
     return written;
   };
 
-  it("logs its metrics for CloudWatch in one line", async () => {
+  it("logs its metrics for CloudWatch in one line, after the count of overdue checkouts", async () => {
     await orphan(1, ago(9));
-    const [unfinished] = await logOf(1_000);
+    const [overdue, unfinished] = await logOf(1_000);
+    expect(overdue).toMatchObject({ OverdueCheckouts: 0, FunctionName: "sweep" });
     expect(unfinished).toMatchObject({ SweepsUnfinished: 1, SweepsStopped: 0 });
-    const [line] = await logOf(60_000);
+    const [, line] = await logOf(60_000);
     const counts = { SweptFiles: 1, OrphanFilesRemoved: 0, SweepsUnfinished: 0, SweepsStopped: 0 };
     expect(line).toMatchObject({ ...counts, FunctionName: "sweep" });
     const [{ Namespace, Dimensions, Metrics }] = line._aws.CloudWatchMetrics;
-    expect([Namespace, Dimensions, Metrics.length]).toEqual(["Patchbay", [["FunctionName"]], 6]);
+    expect([Namespace, Dimensions, Metrics.length]).toEqual(["Patchbay", [["FunctionName"]], 5]);
     for (const { Name } of Metrics) expect(line[Name], Name).toEqual(expect.any(Number));
   });
 
   it("logs that it has stopped, and why", async () => {
     for (let n = 1; n <= 11; n += 1) await orphan(n);
     vi.useFakeTimers({ toFake: ["Date"], now: later(2) });
-    const [line, counts] = await logOf(60_000);
+    const [, line, counts] = await logOf(60_000);
     vi.useRealTimers();
     expect(line).toMatchObject({ level: "ERROR", message: "SWEEP_STOPPED", day: ago(0), files: 11, unknown: 11 });
     expect(counts).toMatchObject({ OrphanFilesRemoved: 0, SweepsUnfinished: 0, SweepsStopped: 1 });

@@ -99,7 +99,10 @@ describe("an item of a released version", () => {
       [id("R1"), id("R2"), id("R3")],
       [account],
     ]);
+    await put({ pk: `REQUEST#${id("Q1")}`, sk: `EVENT#${id("Z")}`, id: id("Z"), type: "unreadable" });
+    const logs = captureLogs();
     const events = await Array.fromAsync(historyOf({ type: "request", id: id("Q1") }));
+    expect(logs.lines()).toMatchObject([{ message: "unreadable item" }]);
     expect(events.map(({ type, actor }) => `${type} ${actor.type}`)).toEqual([
       "request_attachment.updated api_key",
       "request_attachment.forwarded checkout",
@@ -193,7 +196,7 @@ describe("an item that cannot be read", () => {
     const { status, body, errors } = await getWithErrors(path);
     expect([status, errors.length]).toEqual([200, 3]);
     expect(errors).toMatchObject(
-      broken.map((one) => ({ message: "unreadable item", error: { message: messageFor(one) } })),
+      broken.map((one) => ({ message: "unreadable item", Defects: 1, error: { message: messageFor(one) } })),
     );
     expect(body).toMatchObject({ data: { items: [{ data: { id: all[1] } }, { data: { id: all[3] } }] } });
   });

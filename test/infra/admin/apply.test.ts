@@ -88,6 +88,9 @@ describe("admin apply", () => {
       "/accounts/l8/parent: makes a tree of more than 8 levels",
       "/requests/r/account: must be the account of the order or one below it",
     ]);
+    const chain = Array.from({ length: 20_000 }, (_, n) => [`c${n}`, { name: "C", parent: `c${n + 1}` }]);
+    const levels = /^\/accounts\/c\d+\/parent: makes a tree of more than 8 levels$/;
+    expect(await faultsOf({ accounts: Object.fromEntries(chain) })).toContainEqual(expect.stringMatching(levels));
     expect(await faultsOf({ accounts: { a: { nmae: "A" } }, orders: { o: { account: "a", state: "LOST" } } })).toEqual([
       "/accounts/a: has unknown properties: nmae",
       "/orders/o/state: must be one of CART, CHECKED_OUT",

@@ -1,6 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { createProgram } from "../../../infra/admin/program.ts";
 import { leavesOf, usageOf } from "../../../infra/admin/usage.ts";
+import { apply } from "../../../shared/tenants/apply.ts";
+import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import { operator } from "../../support/fixtures/apply.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
@@ -105,6 +108,14 @@ describe("the operators' CLI", () => {
     expect(await admin(["apply", "-"], { input: again })).toEqual(
       failure(1, "/keys/old/replaced_by: can't be changed"),
     );
+  });
+
+  it("does not rotate a key that is revoked meanwhile", async () => {
+    const { key } = await customer();
+    const isWrite = ({ operation }: TableCall) => operation === "TransactWriteItems";
+    beforeTableCall(isWrite, () => apply({ keys: { old: { id: key.id, revoked: true } } }, operator()));
+    const revoked = `The API key ${key.id} is revoked: issue a new one with \`key issue\`.`;
+    expect(await admin(["key", "rotate", key.id])).toEqual(failure(1, revoked));
   });
 
   it("rotates a key that expires into one that expires then, and one that has expired not at all", async () => {

@@ -5,13 +5,15 @@ import { historyOf } from "../../../infra/admin/history.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { newId } from "../../../shared/schema/fields.ts";
+import { upload } from "../../support/fixtures/attachments.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
-import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { addMessagingNumbers, tenants } from "../../support/fixtures/tenants.ts";
 import { storedFile } from "../../support/fixtures/upload-content.ts";
 import { allowOnly } from "../../support/models/iam.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
+import { call } from "../../support/requests/client.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -56,6 +58,18 @@ describe("attachment download", () => {
     const id = newId();
     const none = `There is no request and no order ${id}: \`order list\` lists the orders of an account.`;
     expect(await admin(["attachment", "download", id, newId()])).toEqual(failure(1, none));
+  });
+
+  it("may see when and by which key an attachment was deleted, and not whose the key is", async () => {
+    const t = await tenants();
+    const [path, key] = [t.attachments("request", "acme"), t.key("acme")];
+    const { id } = await upload(path, key);
+    await call("DELETE", `${path}/${id}`, { key });
+    allowOnly("EvidencePolicy");
+    const deleted = new RegExp(
+      `The attachment ${id} was deleted at \\S+Z by -: key \\w+, user \\w+: see \`history request`,
+    );
+    expect(await admin(["attachment", "download", t.request("acme"), id])).toEqual(failure(1, deleted));
   });
 
   it("replaces an existing file only with --force", async () => {

@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { parentPermissions } from "../../../shared/attachments/routes.ts";
+import type { StoredEvent } from "../../../shared/history/event.ts";
 import { routes } from "../../../shared/routes.ts";
 import { tryApply } from "../../../shared/tenants/apply.ts";
 import { knownPermissions } from "../../../shared/tenants/permissions.ts";
+import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { operator } from "../../support/fixtures/apply.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { failure } from "../../support/processes/failure.ts";
@@ -99,6 +101,23 @@ describe("permissions", () => {
     await permissions("--remove", all);
     expect(await status()).toBe(403);
     expect(await permissions()).toMatchObject({ permissions: ["ordering_cart_requests:show"] });
+  });
+
+  it("of a user that someone else changes meanwhile keep both changes", async () => {
+    const id = (await tenants()).user("ops");
+    const permissions = (...change: string[]) => adminJson(["user", "permissions", id, ...change]);
+    await permissions("--set", "messaging_switches:show", "--set", "messaging_switches:index");
+    const users = { ops: { id, permissions: ["messaging_switches:show", "ordering_carts:show"] } };
+    const isWrite = ({ operation }: TableCall) => operation === "TransactWriteItems";
+    beforeTableCall(isWrite, () => tryApply({ users }, operator()));
+    const both = ["messaging_switches:show", "messaging_switches:update", "ordering_carts:show"];
+    expect(await permissions("--add", "messaging_switches:update")).toEqual({ id, permissions: both });
+    expect(await permissions()).toEqual({ id, permissions: both });
+    const { events } = await adminJson(["history", "user", id]);
+    expect(events.slice(-2).map(({ changes }: StoredEvent) => changes?.permissions?.to)).toEqual([
+      users.ops.permissions,
+      both,
+    ]);
   });
 });
 

@@ -32,7 +32,10 @@ it("the sweep counts the runs that are recorded as running for longer than a run
   allowOnly("sweep-orphan-files-role");
   const logs = capture();
   await sweep({}, { functionName: "sweep", getRemainingTimeInMillis: () => 60_000 });
-  expect(logs.lines()).toMatchObject([{ OverdueCheckouts: 2, FunctionName: "sweep" }]);
+  expect(logs.lines()).toMatchObject([
+    { OverdueCheckouts: 2, FunctionName: "sweep" },
+    { SweepsStopped: 0, FunctionName: "sweep" },
+  ]);
 });
 
 it("a failed checkout counts as a fault or as a refusal, by the stack's name", () => {

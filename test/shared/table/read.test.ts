@@ -3,6 +3,7 @@ import { withDeadline } from "../../../shared/deadline.ts";
 import { dynamodb } from "../../../shared/table/client.ts";
 import { get, getMany, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
+import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 
 it("many items are read in the order of their keys, although BatchGetItem takes 100", async () => {
   const pk = `TEST#${crypto.randomUUID()}`;
@@ -53,4 +54,19 @@ it("a scan of the whole table is strongly consistent", async () => {
   send.mockImplementationOnce(async () => ({ Items: [key("a")] }));
   expect(await Array.fromAsync(scan())).toEqual([key("a")]);
   expect(send.mock.calls).toMatchObject([[{ input: { TableName: process.env.TABLE_NAME, ConsistentRead: true } }]]);
+});
+
+it("reads of thousands of items at once share ten calls, so that none waits for a connection until its timeout", async () => {
+  let [running, most, calls] = [0, 0, 0];
+  const stop = interceptTableCalls(async (_, pass) => {
+    calls += 1;
+    running += 1;
+    most = Math.max(most, running);
+    return pass().finally(() => {
+      running -= 1;
+    });
+  });
+  await getMany(Array.from({ length: 2_500 }, (_, index) => ({ pk: "NONE", sk: String(index) })));
+  stop();
+  expect([calls, most]).toEqual([25, 10]);
 });
