@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { ApiError } from "../../shared/errors.ts";
-import { PartlyAppliedError } from "../../shared/tenants/apply.ts";
+import { maxProblems, PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { safe, safeLines } from "./output.ts";
 
 /** An error whose message tells the operator what to do. The CLI prints it and exits with 1. */
@@ -62,8 +62,11 @@ const describeError = ({ source, sub_code, detail, params }: ApiError["body"]["e
 
 /** Describes an error to the operator: one line for each error in the input, or the message and advice. */
 export const explain = (error: unknown): string => {
-  if (error instanceof ApiError && error.status < 500)
-    return error.body.errors.map((each) => safe(describeError(each))).join("\n");
+  if (error instanceof ApiError && error.status < 500) {
+    const lines = error.body.errors.map((each) => safe(describeError(each)));
+    const isPart = lines.length === maxProblems;
+    return [...lines, ...(isPart ? [`Only the first ${maxProblems} problems are listed.`] : [])].join("\n");
+  }
   const cause = error instanceof ApiError ? error.cause : error;
   return safeLines([messageOf(cause), adviceOn(cause)].filter(Boolean).join("\n"));
 };

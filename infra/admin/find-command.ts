@@ -132,6 +132,13 @@ const isDeleted = async ({ type, id, parent }: Place) => {
   return key ? (await get(key)) === undefined : false;
 };
 
+/** Says that something was deleted, when, by whom, and where to read more. */
+const describeDeleted = async (place: Place) => {
+  const subject = historyOfPlace(place);
+  const deletion = await deletionOf(subject, place.id);
+  return `${place.id} was deleted${deletion ? ` at ${deletion}` : ""}: see ${historyCommand(subject)}.`;
+};
+
 /** The events of an attachment are in the history of its request or its order. */
 const historyOfPlace = ({ type, id, parent }: Place) => (type === "switch" ? { type, id } : (parent ?? { type, id }));
 
@@ -153,7 +160,10 @@ const hint = (text: string, { account, order }: Scope): string => {
 const find = async (text: string, scope: Scope): Promise<void> => {
   const found = await withProgress(() => placesOf(text, scope), "Searching …");
   if (found.length === 0) process.exitCode = 1;
-  if (format.json) return printJson({ found });
+  if (format.json) {
+    for (const place of found) if (await isDeleted(place)) console.error(await describeDeleted(place));
+    return printJson({ found });
+  }
   if (found.length === 0) throw new CommandError([searched, hint(text, scope)].filter(Boolean).join("\n"));
   const gone: Place[] = [];
   const row = async (place: Place) => {

@@ -56,14 +56,14 @@ const rotate = async (
   overlapHours: number,
   precondition: Precondition,
 ): Promise<void> => {
+  if (replaced_by !== null)
+    throw new CommandError(
+      `The API key ${id} is already replaced by ${replaced_by}: use that one. \`key revoke ${id}\` revokes the old one now.`,
+    );
   const isExpired = expires_at !== null && Date.parse(expires_at) <= Date.now();
   if (revoked || isExpired)
     throw new CommandError(
       `The API key ${id} ${revoked ? "is revoked" : "has expired"}: issue a new one with \`key issue\`.`,
-    );
-  if (replaced_by !== null)
-    throw new CommandError(
-      `The API key ${id} is already replaced by ${replaced_by}: use that one. \`key revoke ${id}\` revokes the old one now.`,
     );
   const end = new Date(Date.now() + overlapHours * 3_600_000).toISOString();
   const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;

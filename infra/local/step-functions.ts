@@ -123,9 +123,9 @@ const nameOf = (arn: string) => arn.slice(arn.lastIndexOf(":") + 1);
 const Start = z.object({
   stateMachineArn: z.literal(stateMachineArn),
   name: z.optional(z.string()),
-  input: z.string(),
+  input: z._default(z.string(), "{}"),
 });
-const Filter = z.object({ statusFilter: z.optional(z.string()) });
+const Listed = z.object({ statusFilter: z.optional(z.string()), maxResults: z._default(z.int(), 100) });
 const OfExecution = z.object({ executionArn: z.string() });
 
 /** Errors that the SDK identifies by name. All others are ValidationExceptions. */
@@ -151,10 +151,10 @@ const actionsOf = (runner: ReturnType<typeof startWorkflow>) => {
       return { executionArn: arnOf(name), startDate: execution.startDate };
     },
     ListExecutions: (body) => {
-      const { statusFilter } = z.parse(Filter, body);
+      const { statusFilter, maxResults } = z.parse(Listed, body);
       const all = [...runner.executions].toReversed().map(([name, execution]) => summary(name, execution));
       const matching = all.filter(({ status }) => statusFilter === undefined || status === statusFilter);
-      return { executions: matching.slice(0, 100) };
+      return { executions: matching.slice(0, maxResults) };
     },
     DescribeExecution: (body) => {
       const name = nameOf(z.parse(OfExecution, body).executionArn);

@@ -16,6 +16,7 @@ import {
   parseFile,
   requiredProperties,
   type SectionName,
+  type Sent,
   sectionNames,
 } from "./apply-schema.ts";
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
@@ -112,7 +113,7 @@ export const tryApply = async (
 };
 
 /** More problems or warnings would not fit into a response. A file can have a hundred thousand. */
-const maxProblems = 1_000;
+export const maxProblems = 1_000;
 
 const planFile = async (
   document: unknown,
@@ -131,10 +132,15 @@ const planFile = async (
     ...{ origin: { ...origin, actor }, isDry, precondition, warnings: [] },
   };
   const plan = <S extends SectionName>(section: S, planOne: PlanEntry<S>) => {
-    const entries: ReadonlyMap<string, { readonly entry: Entry<S> | undefined }> = file[section];
-    return [...entries].flatMap(([name, { entry }]) =>
-      entry ? [planOne([section, name], resolved.idOf(section, name), entry, resolved)] : [],
-    );
+    const entries: ReadonlyMap<string, Sent<Entry<S>>> = file[section];
+    return [...entries].flatMap(([name, { raw, entry }]) => {
+      const path: Path<S> = [section, name];
+      const id = resolved.idOf(section, name);
+      if (entry) return [planOne(path, id, entry, resolved)];
+      // The other problems of an entry that is not well-formed are already reported.
+      if (!resolved.stored[section].has(id)) reportMissing(path, raw, resolved);
+      return [];
+    });
   };
   const planned = [
     ...plan("accounts", planAccount),
@@ -180,6 +186,11 @@ const recorded = (type: EventType, subject: Subject, origin: Origin, changes?: C
   return recordOf({ type, account, resource, ...(order && { parent: { type: "order", id: order } }), changes }, origin);
 };
 
+const reportMissing = (path: Path, entry: Properties, { report }: Pick<ToPlan, "report">) => {
+  for (const property of requiredProperties[path[0]])
+    if (entry[property] === undefined) report([...path, property], "can't be blank", "constraint.required");
+};
+
 /** Plans the creation of an entry. Reports the required properties that it lacks. */
 const planNew = (
   path: Path,
@@ -188,8 +199,7 @@ const planNew = (
   items: readonly (Key & Item)[],
   { report, origin, isDry }: ToPlan,
 ): Planned => {
-  for (const property of requiredProperties[path[0]])
-    if (entry[property] === undefined) report([...path, property], "can't be blank", "constraint.required");
+  reportMissing(path, entry, { report });
   const writes = items.map((put): Write => ({ put, when: { exists: false } }));
   const id = isDry && entry.id === undefined ? null : subject.id;
   const event = recorded(`${entryTypes[path[0]]}.created`, subject, origin);

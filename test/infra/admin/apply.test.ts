@@ -94,6 +94,7 @@ describe("admin apply", () => {
     expect(await faultsOf({ accounts: { a: { nmae: "A" } }, orders: { o: { account: "a", state: "LOST" } } })).toEqual([
       "/accounts/a: has unknown properties: nmae",
       "/orders/o/state: must be one of CART, CHECKED_OUT",
+      "/accounts/a/name: can't be blank",
     ]);
   });
 

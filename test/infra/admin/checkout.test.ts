@@ -137,6 +137,8 @@ describe("orders whose last run has failed", () => {
       return executions.filter(({ name }) => ids.some((id) => name?.includes(id)));
     };
     expect(await executionsOf("FAILED")).toEqual([]);
+    const one = { stateMachineArn: process.env.STATE_MACHINE_ARN, maxResults: 1 };
+    expect((await new SFNClient().send(new ListExecutionsCommand(one))).executions).toHaveLength(1);
     const own = await executionsOf("SUCCEEDED");
     const [starts, ends] = [own.map(({ startDate }) => Number(startDate)), own.map(({ stopDate }) => Number(stopDate))];
     // The eleventh starts after one of the first ten has ended.

@@ -101,6 +101,8 @@ describe("the operators' CLI", () => {
     const replaced = `The API key ${key.id} is already replaced by ${next.id}: use that one. \`key revoke ${key.id}\` revokes`;
     expect(await admin(["key", "rotate", key.key])).toEqual(failure(1, replaced));
     expect((await adminJson(["key", "list", "--account", account])).length).toBe(2);
+    await adminJson(["key", "revoke", key.id, "--yes"]);
+    expect(await admin(["key", "rotate", key.key])).toEqual(failure(1, replaced));
     expect(await adminJson(["key", "show", next.id])).toMatchObject({ expires_at: null, replaced_by: null });
     expect(await adminJson(["key", "show", key.id])).toMatchObject({ replaced_by: next.id });
     // The same holds if both rotations start at once.
@@ -127,7 +129,8 @@ describe("the operators' CLI", () => {
     expect(await adminJson(["key", "list", "--account", account])).toContainEqual(
       expect.objectContaining({ id: next.id, label: "Portal", inserted_at: expect.any(String), expires_at }),
     );
-    expect(await admin(["key", "rotate", key])).toEqual(failure(1, "has expired: issue a new one"));
+    await apply({ keys: { next: { id: next.id, expires_at: "2020-01-01T00:00:00.000Z" } } }, operator());
+    expect(await admin(["key", "rotate", next.id])).toEqual(failure(1, "has expired: issue a new one"));
   });
 
   it("lists keys by the prefix of their hash, without the keys themselves", async () => {

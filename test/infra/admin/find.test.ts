@@ -63,6 +63,9 @@ describe("find", () => {
       const history = `\`history ${kind} ${parent.id}\``;
       const line = `\n${kind}_attachment +${id} +Acme +${acme} +${kind} ${parent.id} +${deletion}\n`;
       expect((await admin(["find", id])).stdout).toMatch(new RegExp(`${line}\nWhat happened to it: ${history}\n$`));
+      expect((await admin(["find", id, "--json"])).stderr).toMatch(
+        new RegExp(`(^|\n)${id} was deleted at ${deletion}: see ${history}\\.\n$`),
+      );
       for (const command of ["show", "download"])
         expect(await admin(["attachment", command, parent.id, id])).toEqual(
           failure(1, new RegExp(`\nThe attachment ${id} was deleted at ${deletion}: see ${history}\\.\n$`)),
