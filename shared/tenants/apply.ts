@@ -137,8 +137,8 @@ const planFile = async (
       const path: Path<S> = [section, name];
       const id = resolved.idOf(section, name);
       if (entry) return [planOne(path, id, entry, resolved)];
-      // The other problems of an entry that is not well-formed are already reported.
-      if (!resolved.stored[section].has(id)) reportMissing(path, raw, resolved);
+      // The other problems of an entry that is not well-formed are already reported. It may be no object, or change what exists.
+      if (Object.keys(raw).length > 0 && !("id" in raw || "sha256" in raw)) reportMissing(path, raw, resolved);
       return [];
     });
   };

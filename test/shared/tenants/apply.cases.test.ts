@@ -111,7 +111,7 @@ it("names everything that is wrong with the form of a file at once", async () =>
     accounts: { a: { id: "x", name: "A" }, ["n".repeat(255)]: { name: "A" }, ["n".repeat(256)]: { name: "A" } },
     users: { u: { account: 7, permissions: ["bad perm"] } },
     keys: [],
-    orders: { o: null, p: { id: "0".repeat(26), account: "0".repeat(26) } },
+    orders: { o: null, p: { id: "0".repeat(26), account: "0".repeat(26) }, q: { state: "OPEN" }, r: { id: "x" } },
   };
   expect(await problemsOf(file)).toEqual([
     "/accounts/a/id constraint.format must be a ULID",
@@ -121,9 +121,12 @@ it("names everything that is wrong with the form of a file at once", async () =>
     "/keys constraint.type must be an object",
     "/orders/o constraint.type must be an object",
     "/orders/p/id constraint.format must be a ULID",
+    "/orders/q/state constraint.enum must be one of CART, CHECKED_OUT",
+    "/orders/r/id constraint.format must be a ULID",
     "/dry_run constraint.type must be true or false",
     " constraint.enum has unknown properties: reqests, others",
     "/orders/p/account constraint.reference there is no account 00000000000000000000000000",
+    "/orders/q/account constraint.required can't be blank",
   ]);
 });
 
