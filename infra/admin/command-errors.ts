@@ -64,8 +64,8 @@ const describeError = ({ source, sub_code, detail, params }: ApiError["body"]["e
 export const explain = (error: unknown): string => {
   if (error instanceof ApiError && error.status < 500) {
     const lines = error.body.errors.map((each) => safe(describeError(each)));
-    const isPart = lines.length === maxProblems;
-    return [...lines, ...(isPart ? [`Only the first ${maxProblems} problems are listed.`] : [])].join("\n");
+    if (lines.length === maxProblems) lines.push(`At most ${maxProblems} problems are listed.`);
+    return lines.join("\n");
   }
   const cause = error instanceof ApiError ? error.cause : error;
   return safeLines([messageOf(cause), adviceOn(cause)].filter(Boolean).join("\n"));

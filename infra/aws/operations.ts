@@ -174,7 +174,7 @@ const metricsOf = (
     functions: LambdaFunction.metricAllThrottles(inFiveMinutes),
     reads: table.metric("ReadThrottleEvents", inFiveMinutes),
     writes: table.metric("WriteThrottleEvents", inFiveMinutes),
-    // Those of the table do not include it.
+    // The table's own metric does not include its index.
     indexWrites: table.metric("WriteThrottleEvents", {
       ...inFiveMinutes,
       dimensionsMap: { TableName: table.tableName, GlobalSecondaryIndexName: lookupIndex },

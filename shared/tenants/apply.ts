@@ -60,7 +60,7 @@ type Options = {
   readonly dryRun?: boolean;
   readonly sections?: readonly SectionName[] | undefined;
   readonly maxResultBytes?: number;
-  /** Called with the version of each stored item that the file names. */
+  /** Called with the version of each existing account, user or API key in the file. */
   readonly precondition?: Precondition | undefined;
 };
 
@@ -75,7 +75,7 @@ export const apply = async (
   { dryRun = false, sections = sectionNames, maxResultBytes = Number.POSITIVE_INFINITY, precondition }: Options = {},
 ): Promise<Applied> => {
   for (let attempt = 1; ; attempt += 1) {
-    const { planned, warnings, isDry } = await planFile(document, origin, { dryRun, sections, precondition });
+    const { planned, warnings, isDry } = await planFile(document, origin, dryRun, sections, precondition);
     const all = resultsOf(planned, warnings);
     // If the result could not be returned, nothing is written, because it may contain API keys, which are shown only once.
     if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes)
@@ -118,11 +118,9 @@ export const maxProblems = 1_000;
 const planFile = async (
   document: unknown,
   origin: Origin,
-  {
-    dryRun,
-    sections,
-    precondition,
-  }: Required<Omit<Options, "maxResultBytes">> & { readonly sections: readonly SectionName[] },
+  dryRun: boolean,
+  sections: readonly SectionName[],
+  precondition?: Precondition,
 ) => {
   const { file, dryRun: dryRunInFile, onBehalfOf, problems } = parseFile(document, sections);
   const isDry = dryRun || dryRunInFile;

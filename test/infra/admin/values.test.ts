@@ -60,7 +60,7 @@ describe("a command with invalid values", () => {
 it("at most 1,000 problems of a file are listed, which the last line says", async () => {
   const orders = Object.fromEntries(Array.from({ length: 1_001 }, (_, n) => [`o${n}`, { account: "none" }]));
   const { stderr } = await admin(["apply", "-"], { input: JSON.stringify({ orders }) });
-  expect(stderr).toMatch(/\n\/orders\/o999\/account: .+\nOnly the first 1000 problems are listed\.\n$/);
+  expect(stderr).toMatch(/\n\/orders\/o999\/account: .+\nAt most 1000 problems are listed\.\n$/);
 });
 
 describe("permissions", () => {
