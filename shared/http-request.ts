@@ -17,9 +17,9 @@ type HttpRequest = {
 };
 
 /**
- * Sends a request, and returns the response even if it comes before the whole body was sent. Follows no redirect. Rejects with the
- * error of the body or of the connection. Does not use `fetch`, which fails on an unsolicited `100 Continue` and refuses ports such
- * as 5060.
+ * Sends a request, and returns the response. If that comes before the whole body was sent, a 2xx counts only once the rest was sent,
+ * and any other response ends the call. Follows no redirect. Rejects with the error of the body or of the connection. Does not use
+ * `fetch`, which fails on an unsolicited `100 Continue` and refuses ports such as 5060.
  */
 export const sendRequest = (url: URL, { method, headers, body, signal, maxCharacters }: HttpRequest) =>
   new Promise<HttpResponse>((resolve, reject) => {
@@ -36,7 +36,9 @@ export const sendRequest = (url: URL, { method, headers, body, signal, maxCharac
       const { statusCode: status = 0, headersDistinct } = incoming;
       const names = Object.keys(headersDistinct);
       const received = Object.fromEntries(names.map((name) => [name, headersDistinct[name]?.join(", ")]));
-      beginningOf(incoming, maxCharacters(status))
+      const ready = status < 300 ? allSent(outgoing) : Promise.resolve();
+      ready
+        .then(() => beginningOf(incoming, maxCharacters(status)))
         .then((text) => resolve({ status, headers: received, text }))
         .catch(reject)
         .finally(() => outgoing.writableFinished || outgoing.destroy());
@@ -57,6 +59,17 @@ const sendBody = async (body: AsyncIterable<Uint8Array>, outgoing: Writable): Pr
   }
   outgoing.end();
 };
+
+/** Resolves when the whole body was sent. Rejects if the connection is closed before. */
+const allSent = (outgoing: Writable) =>
+  new Promise<void>((resolve, reject) => {
+    const settle = () =>
+      outgoing.writableFinished
+        ? resolve()
+        : reject(Object.assign(new Error("The connection was closed too early."), { code: "ECONNRESET" }));
+    if (outgoing.writableFinished || outgoing.destroyed) settle();
+    else outgoing.once("finish", settle).once("close", settle);
+  });
 
 const beginningOf = async (body: AsyncIterable<Uint8Array>, length: number): Promise<string> => {
   let text = "";

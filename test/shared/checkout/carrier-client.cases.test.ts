@@ -268,6 +268,51 @@ describe("a call", () => {
     });
   });
 
+  describe("with a 200 that comes before the whole body was sent", () => {
+    const bytes = 4_000_000;
+    /** Sends a body of which the last part fails with this error, if there is one, to a carrier that handles each request so. */
+    const callWith = async (onRequest: http.RequestListener, failure?: Error) => {
+      const server = http.createServer(onRequest);
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      onTestFinished(() => void server.close());
+      vi.stubEnv("CARRIER_URL", `http://127.0.0.1:${Object(server.address()).port}`);
+      const chunks = async function* () {
+        for (let sent = 0; sent < bytes; sent += 100_000) {
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          if (failure && sent + 100_000 >= bytes) throw failure;
+          yield Buffer.alloc(100_000);
+        }
+      };
+      const body = () => ({ headers: { "Content-Length": String(bytes) }, chunks, failure: () => failure });
+      return callCarrier({ method: "PUT", path: "/", body, endsBy: Date.now() + 2_000 });
+    };
+
+    it("is done once the rest was sent", async () => {
+      let received = 0;
+      const answered = await callWith((incoming, response) => {
+        incoming.on("data", ({ length }) => {
+          received += length;
+        });
+        response.end("{}");
+      });
+      expect(answered).toMatchObject({ settles: "done", status: 200, text: "{}", ...may(true, false) });
+      await vi.waitFor(() => expect(received).toBe(bytes));
+    });
+
+    it("may have acted if the connection is closed meanwhile", async () => {
+      const answered = await callWith((_, response) => response.writeHead(200, { Connection: "close" }).end("{}"));
+      expect(answered).toMatchObject({ settles: "nothing", status: null, ...may(true, true) });
+    });
+
+    it("throws the error that interrupts its body meanwhile", async () => {
+      const sent = callWith((incoming, response) => {
+        incoming.on("error", () => {}).resume();
+        response.end("{}");
+      }, new Error("another file"));
+      await expect(sent).rejects.toThrow("another file");
+    });
+  });
+
   it.each([
     [0, undefined, 30_000],
     [1_000_000, undefined, 31_000],
