@@ -5,6 +5,9 @@
  *     npm start -- --carrier-function docs/examples/carrier-adapter.mjs
  */
 import { createHash } from "node:crypto";
+import http from "node:http";
+import https from "node:https";
+import { text } from "node:stream/consumers";
 
 const formOf = async (metadata, { url, sha256, content_type: type, filename }) => {
   const stored = await fetch(url);
@@ -18,14 +21,31 @@ const formOf = async (metadata, { url, sha256, content_type: type, filename }) =
   return form;
 };
 
+/** Sends a request. `fetch` would return a 2xx that comes before the whole body was sent, and would not send the rest. */
+const send = (url, options, body) =>
+  new Promise((resolve, reject) => {
+    const { request } = url.startsWith("https:") ? https : http;
+    const outgoing = request(url, options);
+    outgoing.on("error", reject);
+    outgoing.on("close", () => outgoing.writableFinished || reject(new Error("The connection was closed too early.")));
+    outgoing.on("response", (incoming) => {
+      const { statusCode: status, headers } = incoming;
+      const onText = (body) => {
+        const done = () => resolve({ status, retryAfter: headers["retry-after"], body });
+        if (status >= 300 || outgoing.writableFinished) done();
+        else outgoing.once("finish", done);
+      };
+      text(incoming).then(onText, reject);
+    });
+    outgoing.end(body);
+  });
+
 export const handler = async ({ method, path, headers, body: metadata, file }) => {
-  const body = file && (await formOf(metadata, file));
+  const form = file && new Response(await formOf(metadata, file));
+  const type = form && { "Content-Type": form.headers.get("Content-Type") };
+  const options = { method, headers: { ...headers, ...type } };
   // A redirect is returned as it is, so that the letter and the token go to no other address.
-  const response = await fetch(process.env.CARRIER_URL + path, { method, headers, body, redirect: "manual" });
-  const retryAfter = response.headers.get("Retry-After");
-  return {
-    status: response.status,
-    headers: retryAfter === null ? {} : { "Retry-After": retryAfter },
-    body: await response.text(),
-  };
+  const response = await send(process.env.CARRIER_URL + path, options, form ? await form.bytes() : undefined);
+  const { status, retryAfter, body } = response;
+  return { status, headers: retryAfter === undefined ? {} : { "Retry-After": retryAfter }, body };
 };

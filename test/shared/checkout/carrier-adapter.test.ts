@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { afterAll, expect, it, vi } from "vitest";
+import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import { type LambdaHandler, startLambda } from "../../../infra/local/lambda.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { callCarrier } from "../../../shared/checkout/carrier-client.ts";
@@ -117,4 +117,26 @@ it("sends nothing if storage has another file", async () => {
   stored = Buffer.from("%PDF-1.7 forged");
   const { outcome, received: sent } = await call("PUT", "/carts/O/requests/R/attachments/A", "adapter");
   expect([outcome.settles, sent]).toEqual(["nothing", []]);
+});
+
+it.each(["keep-alive", "close"])("sends the rest after an early 2xx, or fails: Connection: %s", async (Connection) => {
+  const large = Buffer.alloc(20_000_000);
+  const sha256 = createHash("sha256").update(large).digest("hex");
+  const { promise: whole, resolve } = Promise.withResolvers<void>();
+  const early = await listen(
+    createServer((incoming, outgoing) => {
+      if (incoming.url === "/file") return outgoing.end(large);
+      outgoing.writeHead(201, { Connection }).end();
+      incoming.on("end", resolve).on("error", () => {});
+      return incoming.resume();
+    }),
+  );
+  onTestFinished(() => early.close());
+  vi.stubEnv("CARRIER_URL", early.url);
+  const sent = { url: `${early.url}/file`, bytes: large.length, sha256, content_type: "image/tiff", filename: "a.tif" };
+  const event = { method: "PUT", path: "/", headers: {}, body: metadata, file: sent };
+  const result = Promise.resolve(handler(event, { functionName: "adapter", awsRequestId: "1" }));
+  if (Connection === "close") return expect(result).rejects.toThrow();
+  expect(await result).toMatchObject({ status: 201 });
+  return whole;
 });
