@@ -1,4 +1,4 @@
-import type { Writable } from "node:stream";
+import type { ClientRequest } from "node:http";
 
 export type HttpResponse = {
   readonly status: number;
@@ -10,8 +10,10 @@ export type HttpResponse = {
 type HttpRequest = {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | AsyncIterable<Uint8Array> | undefined;
-  readonly signal: AbortSignal;
+  /** A text, or a function that creates the chunks while they are sent. Its signal aborts when the request ends. */
+  readonly body?: string | ((signal: AbortSignal) => AsyncIterable<Uint8Array>) | undefined;
+  /** When the request ends, in milliseconds. Nothing is sent after that. */
+  readonly endsAt: number;
   /** How many characters of the body to read at most. */
   readonly maxCharacters: (status: number) => number;
 };
@@ -21,12 +23,18 @@ type HttpRequest = {
  * and any other response ends the call. Follows no redirect. Rejects with the error of the body or of the connection. Does not use
  * `fetch`, which fails on an unsolicited `100 Continue` and refuses ports such as 5060.
  */
-export const sendRequest = (url: URL, { method, headers, body, signal, maxCharacters }: HttpRequest) =>
+export const sendRequest = (url: URL, { method, headers, body, endsAt, maxCharacters }: HttpRequest) =>
   new Promise<HttpResponse>((resolve, reject) => {
     // Loaded by the first request, because an import would take a third of the cold start of a step that sends none.
     const { request } = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http");
+    const signal = AbortSignal.timeout(Math.max(0, endsAt - Date.now()));
     const outgoing = request(url, { method, headers, signal });
     outgoing.on("error", reject);
+    outgoing.on("socket", (socket) => {
+      const send = () => sendInTime(outgoing, endsAt, typeof body === "function" ? body(signal) : body);
+      if (outgoing.reusedSocket) send();
+      else socket.once(url.protocol === "https:" ? "secureConnect" : "connect", send);
+    });
     // An unsolicited 101. Without this listener, Node would close the connection without a response or an error.
     outgoing.on("upgrade", ({ statusCode: status = 0 }, socket) => {
       socket.destroy();
@@ -43,25 +51,32 @@ export const sendRequest = (url: URL, { method, headers, body, signal, maxCharac
         .catch(reject)
         .finally(() => outgoing.writableFinished || outgoing.destroy());
     });
-    if (typeof body === "object") sendBody(body, outgoing).catch((error: Error) => outgoing.destroy(error));
-    else outgoing.end(body);
   });
 
 /**
- * Creates each chunk only when the connection has taken the one before. What waited in this process for its connection would be sent
- * even if the process was frozen until long after the deadline.
+ * Sends a request whose connection exists, and creates each chunk only when the connection has taken the one before. What waited in
+ * this process for its connection would be sent even if the process was frozen until long after the end: what is due when it goes
+ * on runs in any order, so the timeout may come too late.
  */
-const sendBody = async (body: AsyncIterable<Uint8Array>, outgoing: Writable): Promise<void> => {
+const sendInTime = (outgoing: ClientRequest, endsAt: number, body: string | AsyncIterable<Uint8Array> | undefined) => {
   const closed = new Promise<void>((resolve) => outgoing.once("close", resolve));
-  for await (const chunk of body) {
-    await Promise.race([closed, new Promise((resolve) => outgoing.write(chunk, resolve))]);
-    if (outgoing.destroyed) return;
-  }
-  outgoing.end();
+  const inTime = () => {
+    if (Date.now() >= endsAt) throw Object.assign(new Error("The request is over."), { code: "ETIMEDOUT" });
+    return outgoing;
+  };
+  const send = async () => {
+    if (typeof body !== "object") return inTime().end(body);
+    for await (const chunk of body) {
+      await Promise.race([closed, new Promise((resolve) => inTime().write(chunk, resolve))]);
+      if (outgoing.destroyed) return;
+    }
+    outgoing.end();
+  };
+  send().catch((error: Error) => outgoing.destroy(error));
 };
 
 /** Resolves when the whole body was sent. Rejects if the connection is closed before. */
-const allSent = (outgoing: Writable) =>
+const allSent = (outgoing: ClientRequest) =>
   new Promise<void>((resolve, reject) => {
     const settle = () =>
       outgoing.writableFinished

@@ -89,8 +89,8 @@ const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Pr
   const tryWith = async (token: string | undefined): Promise<CarrierResponse> => {
     // This takes time, so it comes before the timeout is computed.
     const described = env.carrierFunction() ? await call.described?.() : undefined;
-    const timeoutMs = Math.min(callTimeoutMs(bytes), endsBy - Date.now());
-    if (timeoutMs > 0) return tryOnce(call, described, token, timeoutMs);
+    const now = Date.now();
+    if (now < endsBy) return tryOnce(call, described, token, Math.min(now + callTimeoutMs(bytes), endsBy));
     return withoutResponse("unsent", "the deadline passed before the call was sent");
   };
   return async () => {
@@ -112,9 +112,8 @@ const tryOnce = async (
   { method, path, idempotencyKey, body }: CarrierCall,
   described: AdapterContent = { body: null, file: null },
   token: string | undefined,
-  timeoutMs: number,
+  endsAt: number,
 ): Promise<CarrierResponse> => {
-  const [signal, endsAt] = [AbortSignal.timeout(timeoutMs), Date.now() + timeoutMs];
   const adapter = env.carrierFunction();
   const headers = {
     ...(idempotencyKey !== undefined && { "Idempotency-Key": idempotencyKey }),
@@ -124,13 +123,13 @@ const tryOnce = async (
   const content = adapter ? undefined : body?.();
   try {
     if (adapter)
-      return interpret(method, await invokeAdapter(adapter, { method, path, headers, ...described }, signal));
+      return interpret(method, await invokeAdapter(adapter, { method, path, headers, ...described }, endsAt));
     const url = new URL(env.carrierUrl().replace(/\/$/, "") + path);
     const request = {
       method,
       headers: { ...headers, ...content?.headers },
-      body: content?.chunks(signal, endsAt),
-      signal,
+      body: content?.chunks,
+      endsAt,
     };
     return interpret(
       method,
@@ -140,7 +139,7 @@ const tryOnce = async (
     // An error in the body (no file, another file, S3 unavailable) is not the carrier's.
     if (content?.failure()) throw content.failure();
     if (error instanceof NotInvoked) return withoutResponse(error.meaning, error.message);
-    return withoutResponse(wasNotSent(error) ? "unsent" : "unanswered", describeError(error, signal));
+    return withoutResponse(wasNotSent(error) ? "unsent" : "unanswered", describeError(error));
   }
 };
 
@@ -212,8 +211,8 @@ const codeOf = (error: unknown): unknown => Object(error).code;
 const wasNotSent = (error: unknown) =>
   ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ERR_INVALID_CHAR"].includes(String(codeOf(error)));
 
-const describeError = (error: unknown, timeout: AbortSignal) => {
-  if (timeout.aborted || codeOf(error) === "ETIMEDOUT") return "it did not respond in time";
+const describeError = (error: unknown) => {
+  if (["ABORT_ERR", "ETIMEDOUT"].includes(String(codeOf(error)))) return "it did not respond in time";
   if (!(error instanceof Error)) throw error;
   const failure = wasNotSent(error) ? "it could not be called" : "the connection broke";
   return `${failure} (${codeOf(error) ?? error.name})`;

@@ -5,8 +5,8 @@ import type { SentMetadata } from "../attachments/attachment-schema.ts";
 /** A body that is created while it is sent. `failure` returns the error that interrupted it, if any. */
 export type StreamedBody = {
   readonly headers: Readonly<Record<string, string>>;
-  /** `signal` ends the call at `endsAt`, in milliseconds, and with it a read of the file that has stalled. */
-  readonly chunks: (signal: AbortSignal, endsAt: number) => AsyncGenerator<Uint8Array>;
+  /** `signal` ends the call, and with it a read of the file that has stalled. */
+  readonly chunks: (signal: AbortSignal) => AsyncGenerator<Uint8Array>;
   readonly failure: () => Error | undefined;
 };
 
@@ -33,8 +33,8 @@ export type FilePart = {
 const escapeName = (name: string) => name.replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 
 /**
- * A multipart body with two parts, `metadata` (JSON) and `file`, which is streamed from S3 to the carrier. The end is sent only in
- * time, and only if length and SHA-256 are those of the upload. Otherwise, the body is incomplete and the carrier cannot accept it.
+ * A multipart body with two parts, `metadata` (JSON) and `file`, which is streamed from S3 to the carrier. The end is sent only
+ * if length and SHA-256 are those of the upload. Otherwise, the body is incomplete and the carrier cannot accept it.
  */
 export const filePartBody = (boundary: string, metadata: object, { sent, open, ...file }: FilePart): StreamedBody => {
   const head = Buffer.from(
@@ -51,7 +51,7 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
       "Content-Length": String(head.length + file.bytes + tail.length),
     },
     failure: () => failure,
-    async *chunks(signal, endsAt) {
+    async *chunks(signal) {
       const openUntilAborted = async () => {
         const stream = await open();
         const close = () => void (stream instanceof Readable && stream.destroy());
@@ -68,8 +68,6 @@ export const filePartBody = (boundary: string, metadata: object, { sent, open, .
           failure = error instanceof Error ? error : new Error("The file could not be read.", { cause: error });
         throw error;
       }
-      // This process may have been frozen. What is due when it goes on runs in any order, so the timeout may come too late.
-      if (Date.now() >= endsAt) throw Object.assign(new Error("The call is over."), { code: "ETIMEDOUT" });
       yield tail;
     },
   };

@@ -41,7 +41,7 @@ const Result = z.object({
  * client. This adds 4.5 KB to the bundle of `submit`; the client for Lambda would add 53 KB.
  * Source: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
  */
-export const invokeAdapter = async (name: string, call: AdapterCall, signal: AbortSignal): Promise<HttpResponse> => {
+export const invokeAdapter = async (name: string, call: AdapterCall, endsAt: number): Promise<HttpResponse> => {
   const { credentials, region, sha256 } = dynamodb().config;
   const path = `/2015-03-31/functions/${encodeURIComponent(name)}/invocations`;
   const url = new URL(path, env.lambdaEndpoint(await region()));
@@ -50,7 +50,7 @@ export const invokeAdapter = async (name: string, call: AdapterCall, signal: Abo
   const request = { method: "POST", protocol, hostname, path, query: {}, headers: { host }, body };
   const signer = new SignatureV4({ service: "lambda", region, credentials, sha256 });
   const { headers } = await signer.sign(request);
-  const response = await sendRequest(url, { method: "POST", headers, body, signal, maxCharacters: () => maxResult });
+  const response = await sendRequest(url, { method: "POST", headers, body, endsAt, maxCharacters: () => maxResult });
   const { status, text } = response;
   if (status >= 200 && status < 300) return carrierResponse(text);
   // This 404 or 409 is Lambda's, not the carrier's. A function that does not exist has not withdrawn anything.

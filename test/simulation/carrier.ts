@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { EventEmitter } from "node:events";
 import { Readable, Writable } from "node:stream";
 import { type Cart, type CartCall, emptyCart, handleCall } from "../../infra/local/carrier-carts.ts";
 import type { Reply } from "../../infra/local/listen.ts";
@@ -336,15 +337,21 @@ export const requestCarrier = (url: URL, { method, headers, signal }: RequestOpt
   const outgoing = new Writable({
     // Once the body is written, the connection can still break.
     autoDestroy: false,
-    // A slow process takes its time until it is connected. What it has written after that is on its way, whatever becomes of it.
-    construct: (connected) =>
-      void as(task, () => beforeCall(numbered(`connect ${carrier.nameOf(url.pathname)}`))).then(() => connected()),
     write: (chunk, _encoding, done) => {
       chunks.push(Buffer.from(chunk));
       done();
     },
   });
-  signal.addEventListener("abort", () => outgoing.destroy(signal.reason));
+  const socket = new EventEmitter();
+  // A slow process takes its time until it is connected. What it has written after that is on its way, whatever becomes of it.
+  const connect = async () => {
+    outgoing.emit("socket", socket);
+    await beforeCall(numbered(`connect ${carrier.nameOf(url.pathname)}`));
+    if (!outgoing.destroyed) socket.emit(url.protocol === "https:" ? "secureConnect" : "connect");
+  };
+  process.nextTick(() => void as(task, connect));
+  const abort = () => outgoing.destroy(Object.assign(failed("ABORT_ERR"), { name: "AbortError" }));
+  signal.addEventListener("abort", abort);
   const respond = ({ status: statusCode, headers: received, text }: HttpResponse) => {
     const headersDistinct = Object.fromEntries(
       Object.entries(received).map(([name, value]) => [name.toLowerCase(), [value]]),

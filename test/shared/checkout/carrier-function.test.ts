@@ -104,7 +104,7 @@ it("returns null for no body, which is not the carrier's word that it has nothin
   onTestFinished(close);
   vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", url);
   const call = { method: "DELETE", path: "/carts/1", headers: {}, body: null, file: null };
-  expect(await invokeAdapter("adapter", call, AbortSignal.timeout(5_000))).toMatchObject({ status: 404, text: "" });
+  expect(await invokeAdapter("adapter", call, Date.now() + 5_000)).toMatchObject({ status: 404, text: "" });
   vi.unstubAllEnvs();
 });
 
@@ -120,7 +120,7 @@ it("is invoked with a signature for Lambda that covers the host, the body and th
   onTestFinished(close);
   vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", url);
   const call = { method: "GET", path: "/carts/1", headers: {}, body: null, file: null };
-  expect((await invokeAdapter("adapter", call, AbortSignal.timeout(5_000))).status).toBe(204);
+  expect((await invokeAdapter("adapter", call, Date.now() + 5_000)).status).toBe(204);
   vi.unstubAllEnvs();
   const { headers, body } = await received;
   const { credentials, sha256 } = dynamodb().config;
