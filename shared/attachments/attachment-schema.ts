@@ -82,11 +82,11 @@ export const Filename = text(limits.filenameLength).check(
   }),
 );
 
-/** A media type without parameters that a header can contain. */
+/** A media type without parameters. Source: RFC 6838, 4.2. That of a .pptx has a subtype of 61 characters. */
 export const MediaType = z
   .string()
   .check(
-    z.regex(/^[\w.+-]{1,60}\/[\w.+-]{1,60}$/, { error: "must be a media type without parameters" }),
+    z.regex(/^[\w.+!#$&^-]{1,127}\/[\w.+!#$&^-]{1,127}$/, { error: "must be a media type without parameters" }),
     z.toLowerCase(),
   );
 

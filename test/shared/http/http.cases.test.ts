@@ -345,10 +345,12 @@ describe("a form", () => {
   });
 
   const x250 = "x".repeat(250);
+  const pptx = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
   const typed = (type: string) => `\r\nContent-Type: ${type}`;
   it.each([
     ["attachment where it has no name", typed("application/PDF"), "attachment", "application/pdf"],
     ["whatever its type is", `; filename="a.pdf"${typed(`${x250}/y`)}`, "a.pdf", "application/octet-stream"],
+    ["with a long type", `; filename="a.pptx"${typed(pptx)}`, "a.pptx", pptx],
     ["attachment where its name is ..", '; filename=".."', "attachment"],
     ["by a name of three dots", '; filename="..."', "..."],
     ["by its base name", '; filename="../a/b.pdf"', "b.pdf"],

@@ -58,6 +58,7 @@ it.each<[z.core.$ZodType, unknown, string]>([
   [z.string().check(z.refine(() => false, "is wrong")), "a", " constraint.format is wrong"],
   [Uuid, `${uuid}0`, " constraint.format must be a UUID"],
   [MediaType, "text/plain; x=y", " constraint.format must be a media type without parameters"],
+  [MediaType, `a/${"b".repeat(128)}`, " constraint.format must be a media type without parameters"],
   [includeOf("a", "b"), "a,c", " constraint.enum must be one of a, b"],
   [PageQuery, { first: "x1" }, "/first constraint.format must be a whole number"],
   [PageQuery, { first: "1x" }, "/first constraint.format must be a whole number"],
