@@ -4,7 +4,7 @@ import { invalid, malformed, type Problem, payloadTooLarge, problem, unsupported
 import { limits } from "../limits.ts";
 import type { Immutable, Properties, QueryReads, Reads } from "../route.ts";
 import { check } from "../schema/check.ts";
-import { header, type RequestEvent } from "./request.ts";
+import { header, listHeader, type RequestEvent } from "./request.ts";
 
 /** Parses a body, and reports problems that the schema does not cover. Throws if the body cannot be parsed. */
 export type ReadBody = (event: RequestEvent) => Promise<ReadInput>;
@@ -14,7 +14,7 @@ export type ReadInput = { readonly input: unknown; readonly problems: readonly P
 export const requireMediaType = (event: RequestEvent, expected: "application/json" | "multipart/form-data"): void => {
   const [sent = ""] = (header(event, "Content-Type") ?? "").split(";");
   if (sent.trim().toLowerCase() !== expected) throw unsupportedMediaType(expected);
-  if (!/^(identity)?$/i.test(header(event, "Content-Encoding")?.trim() ?? ""))
+  if (!/^(identity)?$/i.test(listHeader(event, "Content-Encoding")?.trim() ?? ""))
     throw unsupportedMediaType(expected, "The body must not have a Content-Encoding.");
 };
 

@@ -84,6 +84,13 @@ describe("a header", () => {
     expect(response).toMatchObject({ status: 200, body: { data: { id } } });
   });
 
+  it("Content-Encoding may only be identity, in each of its lines", async () => {
+    const { body, headers } = rawForm(name, file(`; filename="a.pdf"`));
+    const lines = [...authorization, "content-type", headers["content-type"]];
+    const encoded = [...lines, "content-encoding", "gzip", "content-encoding", "identity"];
+    expect((await sendLines("POST", "", encoded, body)).status).toBe(415);
+  });
+
   it.each(["idempotency-key", "Idempotency-Key"])(
     "Idempotency-Key may not, not even the same twice: %s",
     async (line) => {
