@@ -92,7 +92,7 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
   const [ids, names] = [new Map<string, string>(), new Map<string, string>()];
   for (const section of sectionNames)
     for (const [name, sent] of file[section]) {
-      const id = idIn(sent) ?? newId();
+      const id = knownId(section, sent, stored) ?? newId();
       ids.set(pointer([section, name]), id);
       names.set(pointer([section, id]), name);
     }
@@ -158,13 +158,17 @@ const accountResolver = ({ file, stored, idOf, nameOf, report }: Lookups) => {
   return account;
 };
 
-/** Reports ids and hashes that two entries of a section share. The hash of a stored key stands for its id. */
+/** Returns an entry's own id or, for the hash of a stored API key, that key's. Undefined for an entry that gets a new one. */
+const knownId = (section: SectionName, sent: Sent<unknown>, stored: Stored): string | undefined =>
+  idIn(sent) ?? (section === "keys" ? stored.keys.get(String(sent.raw.sha256))?.id : undefined);
+
+/** Reports ids and hashes that two entries of a section share. */
 const reportDuplicates = (file: TenantsFile, stored: Stored, report: ReportProblem) => {
   for (const section of sectionNames) {
     const names = new Map<unknown, string>();
     for (const [name, sent] of file[section]) {
       const { sha256 } = sent.raw;
-      const id = idIn(sent) ?? (section === "keys" ? stored.keys.get(String(sha256))?.id : undefined);
+      const id = knownId(section, sent, stored);
       for (const [property, value] of Object.entries({ id, sha256 })) {
         const other = names.get(value);
         if (value !== undefined && other !== undefined)

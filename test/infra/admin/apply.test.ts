@@ -130,7 +130,7 @@ const withIds = () => {
     accounts: { acme: { id: acme, name: "Acme" }, east: { id: east, name: "East", parent: acme } },
     users: { ops: { id: ops, account: "acme", permissions: ["messaging_switches:*", "ordering_carts:show"] } },
     keys: {
-      generated: { id: key, account: "acme", user: "ops" },
+      generated: { id: key, account: "acme", user: "ops", replaced_by: "brought" },
       brought: { account: "east", user: ops, sha256: sha256Of(secret) },
     },
     orders: { o1: { id: order?.toLowerCase(), account: "acme" } },
