@@ -65,8 +65,9 @@ const checkCarrierToken = async ({ outputs: { CarrierTokenArn } }: DeployedStack
   };
 };
 
-const checkAlarms = async ({ outputs: { AlarmTopicArn } }: DeployedStack): Promise<string | Notice> => {
-  const { Subscriptions = [] } = await new SNS(clientConfig).listSubscriptionsByTopic({ TopicArn: AlarmTopicArn });
+/** A sandbox without `alarmEmail` has no topic. */
+const checkAlarms = async ({ outputs: { AlarmTopicArn: TopicArn } }: DeployedStack): Promise<string | Notice> => {
+  const { Subscriptions = [] } = TopicArn ? await new SNS(clientConfig).listSubscriptionsByTopic({ TopicArn }) : {};
   const [confirmed] = Subscriptions.filter(({ SubscriptionArn }) => SubscriptionArn?.startsWith("arn:"));
   if (confirmed) return `they notify ${confirmed.Endpoint}`;
   const [pending] = Subscriptions;

@@ -140,10 +140,22 @@ describe("doctor", () => {
     expect(await doctor([], { TABLE_NAME: TableName })).toEqual({ code: 0, ok, faults: {}, notices, skipped: [] });
   });
 
-  it("says of a stack on its first day what it lacks, and of one that has all that it has it", async () => {
+  /** The diagnosis of a stack on AWS that has these outputs, too. */
+  const ofStack = async (more: Record<string, string>, isNew: boolean) => {
     const api = createServer((_, outgoing) => outgoing.writeHead(401).end());
     const { url: BaseUrl, close: closeApi } = await listen(api);
     onTestFinished(closeApi);
+    const { url: endpoint, close: closeService } = await listen(
+      cloudFormation("Patchbay-here", { ...outputs, BaseUrl, CarrierTokenArn: "a", ...more }, isNew),
+    );
+    onTestFinished(closeService);
+    const env = Object.fromEntries(
+      ["CLOUDFORMATION", "SNS", "SECRETS_MANAGER"].map((name) => [`AWS_ENDPOINT_URL_${name}`, endpoint]),
+    );
+    return doctor(["--stack", "Patchbay-here"], { ...env, AWS_ENDPOINT_URL: "" });
+  };
+
+  it("says of a stack on its first day what it lacks, and of one that has all that it has it", async () => {
     const remedies = {
       "deletion protection": "The stage of production has `retainData`",
       "stack policy": "set-stack-policy",
@@ -151,17 +163,7 @@ describe("doctor", () => {
       alarms: "Confirm it with the link",
     };
     for (const isNew of [true, false]) {
-      const service = cloudFormation(
-        "Patchbay-here",
-        { ...outputs, BaseUrl, CarrierTokenArn: "a", AlarmTopicArn: "b" },
-        isNew,
-      );
-      const { url: endpoint, close: closeService } = await listen(service);
-      onTestFinished(closeService);
-      const env = Object.fromEntries(
-        ["CLOUDFORMATION", "SNS", "SECRETS_MANAGER"].map((name) => [`AWS_ENDPOINT_URL_${name}`, endpoint]),
-      );
-      const { ok, faults, notices } = await doctor(["--stack", "Patchbay-here"], { ...env, AWS_ENDPOINT_URL: "" });
+      const { ok, faults, notices } = await ofStack({ AlarmTopicArn: "b" }, isNew);
       expect(ok).toContain("API");
       // The tests' table lacks deletion protection, a stream and backups.
       const expected = isNew ? remedies : { "deletion protection": remedies["deletion protection"] };
@@ -170,6 +172,12 @@ describe("doctor", () => {
       );
       expect(Object.keys(faults)).not.toContain("API");
     }
+  });
+
+  it("finds no fault in the alarms of a sandbox, which has none", async () => {
+    const { faults, notices } = await ofStack({}, false);
+    expect(notices.alarms).toEqual(expect.stringContaining("Set `alarmEmail`"));
+    expect(Object.keys(faults)).not.toContain("alarms");
   });
 
   it("finds an API that does not respond as its functions do, on an emulator, too", async () => {

@@ -24,6 +24,9 @@ const secret = (isNew: boolean) => ({
 const noStack =
   "<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id X does not exist</Message></Error></ErrorResponse>";
 
+const noTopic =
+  "<ErrorResponse><Error><Code>InvalidParameter</Code><Message>Invalid parameter: TopicArn</Message></Error></ErrorResponse>";
+
 /** A simulated CloudFormation with one stack that has these outputs, a topic and a secret, on its first day or after its setup. */
 export const cloudFormation = (stackName: string, outputs: Readonly<Record<string, string>> = {}, isNew = true) =>
   createServer(async (request, response) => {
@@ -32,7 +35,8 @@ export const cloudFormation = (stackName: string, outputs: Readonly<Record<strin
       return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(secret(isNew)));
     const sent = new URLSearchParams(body);
     const send = (status: number, xml: string) => response.writeHead(status, { "content-type": "text/xml" }).end(xml);
-    if (sent.get("Action") === "ListSubscriptionsByTopic") return send(200, subscriptions(isNew));
+    if (sent.get("Action") === "ListSubscriptionsByTopic")
+      return sent.has("TopicArn") ? send(200, subscriptions(isNew)) : send(400, noTopic);
     if (sent.get("StackName") !== stackName) return send(400, noStack);
     send(200, sent.get("Action") === "GetStackPolicy" ? stackPolicy(isNew) : described(stackName, outputs, isNew));
   });
