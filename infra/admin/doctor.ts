@@ -3,11 +3,10 @@ import { S3 } from "@aws-sdk/client-s3";
 import { SFN } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
 import { doctorFile, filePrefix } from "../../shared/attachments/file-keys.ts";
-import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { adviceOn, CommandError, messageOf } from "./command-errors.ts";
-import { checksOfStack, type Notice } from "./first-day.ts";
+import { checksOfStack, clientConfig, type Notice } from "./first-day.ts";
 import { format, pad, paint, printJson, safeLines } from "./output.ts";
 import { type DeployedStack, type TargetOptions, useTarget } from "./target.ts";
 
@@ -47,9 +46,6 @@ const runCheck = async (check: string, find: Find, remedy = generalRemedy): Prom
     return { check, status: "FAULT", found, remedy: adviceOn(error) ?? own };
   }
 };
-
-/** Without retries, a check reports the first failure. */
-const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
 
 const checkCredentials = async () => {
   const { accessKeyId } = await new DynamoDB(clientConfig).config.credentials();

@@ -11,7 +11,8 @@ import type { DeployedStack } from "./target.ts";
 /** A missing precaution: not a fault, but production should have it. */
 export type Notice = { readonly notice: string; readonly remedy: string };
 
-const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
+/** Without retries, a check reports the first failure. */
+export const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
 
 const readme = 'see "The first day" in infra/README.md';
 
