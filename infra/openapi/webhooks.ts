@@ -32,7 +32,7 @@ const parentOf = (resource: string, action: string) => {
 const actorOf = (resource: string, action: string): WrittenEvent["actor"] => {
   if (!["created", "updated", "deleted", "downloaded", "settled"].includes(action))
     return { type: "checkout", id: `checkout-${order}-1` };
-  return resource === "switch" || resource.endsWith("attachment")
+  return resource === "switch" || resource.endsWith("_attachment")
     ? { type: "api_key", id: "01K9ZQ4T7M3C8XW5R2BN6HJDEK", user: "01K9ZQ4T7M3C8XW5R2BN6HJDEN" }
     : { type: "operator", id: "arn:aws:sts::123456789012:assumed-role/operator/anna" };
 };
@@ -52,7 +52,7 @@ const exampleOf = (resource: string, action: string): z.infer<typeof EventDelive
   const actor = actorOf(resource, action);
   const changes = action === "updated" ? changesOf[resource] : undefined;
   const status = statuses[action];
-  const hasVersion = resource === "switch" || resource.endsWith("_attachment");
+  const hasVersion = resource !== "order" && resource !== "request";
   return {
     version: "0",
     id: "6a7e8feb-b491-4cf7-a9f1-bf3703467718",
