@@ -91,7 +91,7 @@ const open = (folder: string) => {
     readDemo: () => {
       const demo = readJsonFile(Demo, demoFile);
       if (demo || !existsSync(demoFile)) return demo;
-      const advice = "delete it, and the next start creates a new demo customer beside your data.";
+      const advice = "delete it, and the next start creates a new demo customer in addition to your data.";
       throw new Error(`${demoFile} is damaged: ${advice}`);
     },
     saveDemo: (demo: Demo) => writeJson(demoFile, demo),

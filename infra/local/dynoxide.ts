@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { findDynoxide } from "./dynoxide-binary.ts";
-import { isFree } from "./listen.ts";
+import { blockedPorts, isFree } from "./listen.ts";
 
 export type DynoxideOptions = {
   /** The database file. Without it, data are in memory, and lost when dynoxide exits. */
@@ -16,12 +16,7 @@ const root = join(import.meta.dirname, "../..");
 /** The maximum number of restarts within a minute. */
 const maxRestarts = 3;
 
-/** Browsers refuse these ports; dynoxide would let every web page read and write: https://fetch.spec.whatwg.org/#port-blocking */
-const blockedPorts = [
-  6667, 6665, 6666, 6668, 6669, 6697, 6566, 5060, 5061, 4045, 3659, 2049, 1719, 1720, 1723, 10_080, 6000,
-];
-
-/** macOS has only one of the 16 million loopback addresses. */
+/** Chooses a port that browsers refuse, because dynoxide would let web pages read and write. macOS has only one loopback address. */
 const freeAddress = async (platform: NodeJS.Platform) => {
   const host = platform === "darwin" ? "127.0.0.1" : `127.${randomBytes(3).join(".")}`;
   for (const port of blockedPorts) if (await isFree(host, port)) return { host, port };

@@ -2,6 +2,11 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 
+/** Ports above 1023 that browsers and `fetch` refuse: https://fetch.spec.whatwg.org/#port-blocking */
+export const blockedPorts: readonly number[] = [
+  6667, 6665, 6666, 6668, 6669, 6697, 6566, 5060, 5061, 4045, 3659, 2049, 1719, 1720, 1723, 10_080, 6000, 4190, 6679,
+];
+
 export const isFree = (host: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createTcpServer().once("error", () => resolve(false));

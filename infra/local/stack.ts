@@ -11,7 +11,7 @@ import { type FilesOptions, startFiles } from "./files.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
 import { type LambdaHandler, startLambda } from "./lambda.ts";
-import { isFree } from "./listen.ts";
+import { blockedPorts, isFree } from "./listen.ts";
 import { startStepFunctions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
 import type { terminal } from "./terminal.ts";
@@ -73,17 +73,10 @@ const reporting =
 /** The other services, in the order of the ports that follow the gateway's. */
 const serviceNames = ["carrier", "events", "lambda", "workflow", "table", "files"] as const;
 
-/** Ports above 1023 that browsers and `fetch` refuse: https://fetch.spec.whatwg.org/#port-blocking */
-const refusedPorts = new Set([
-  ...[
-    1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
-  ],
-]);
-
 /** Using the same ports at each start keeps signed URLs and stored addresses valid. A port in use is replaced by any free one (0). */
-const portsBeside = async (gateway: number) => {
+const portsAfter = async (gateway: number) => {
   const following = Array.from({ length: 20 }, (_, index) => gateway + 1 + index);
-  const usable = following.filter((port) => !refusedPorts.has(port));
+  const usable = following.filter((port) => !blockedPorts.includes(port));
   const chosen = serviceNames.map(async (service, index) => {
     const port = (gateway === 0 ? 0 : usable[index]) ?? 0;
     return { service, port, isUsable: port <= 65_535 && (await isFree("127.0.0.1", port)) };
@@ -96,7 +89,7 @@ const portsBeside = async (gateway: number) => {
   };
 };
 
-const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<typeof portsBeside>>["portOf"]) => {
+const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<typeof portsAfter>>["portOf"]) => {
   const { data, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, lines } = options;
   const functions = new Map<string, LambdaHandler>([
     [functionNames.apply, apply],
@@ -107,7 +100,7 @@ const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<t
   const onRefusedOrigin = lines?.refusedOrigin;
   const filesOptions = { folder: data?.files, port: portOf("files"), uploadOrigins, onRefusedOrigin, scanDelayMs };
   const [table, files, carrier, lambda] = await Promise.all([
-    startTable(tableName, { dbPath: data?.table, doorPort: portOf("table"), onEnd }),
+    startTable(tableName, { dbPath: data?.table, proxyPort: portOf("table"), onEnd }),
     startFiles(bucketName, filesOptions),
     carrierUrl ? undefined : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: lines?.carrierCall }),
     startLambda(functions, portOf("lambda")),
@@ -122,19 +115,19 @@ const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<t
     ORDERING_FUNCTION_NAME: functionNames.ordering,
     CARRIER_URL: carrier?.url ?? carrierUrl ?? "",
     CARRIER_FUNCTION: carrierFunction ? functionNames.adapter : "",
-    MALWARE_SCAN: malwareScan ? "stand-in" : "",
+    MALWARE_SCAN: malwareScan ? "simulated" : "",
   };
   const close = async () => {
     await Promise.all([table.close(), files.close(), carrier?.close(), lambda.close()]);
   };
-  return { environment, tableDoor: table.door, close };
+  return { environment, tableProxy: table.proxy, close };
 };
 
 /** Starts the gateway, and the other services on the ports after its own. If one does not start, the others end with this process. */
 export const startStack = async (options: StackOptions) => {
   const { port, throttle, lines, prefill = () => undefined } = options;
   const used = useCredentials();
-  const { portOf, replaced } = await portsBeside(port);
+  const { portOf, replaced } = await portsAfter(port);
   const services = await startServices(options, portOf);
   Object.assign(process.env, services.environment);
   const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
@@ -147,7 +140,7 @@ export const startStack = async (options: StackOptions) => {
   const environment = {
     ...used,
     ...services.environment,
-    AWS_ENDPOINT_URL_DYNAMODB: services.tableDoor,
+    AWS_ENDPOINT_URL_DYNAMODB: services.tableProxy,
     ...executions,
   };
   const stop = async () => {

@@ -51,7 +51,7 @@ const indexStream = (dbPath: string) => {
 };
 
 /** Starts a proxy that passes on the requests of programs on this machine, and refuses those of web pages. */
-const startDoor = (endpoint: string, port: number) => {
+const startProxy = (endpoint: string, port: number) => {
   const agent = new Agent({ keepAlive: true });
   return serveLocally((incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
@@ -69,14 +69,14 @@ const startDoor = (endpoint: string, port: number) => {
 /** Starts DynamoDB, or uses AWS_ENDPOINT_URL_DYNAMODB, and creates the table; in memory without a stream, which could not be indexed. */
 export const startTable = async (
   name: string,
-  { doorPort = 0, ...options }: DynoxideOptions & { readonly doorPort?: number } = {},
+  { proxyPort = 0, ...options }: DynoxideOptions & { readonly proxyPort?: number } = {},
 ) => {
   const { dbPath } = options;
   const hasStream = dbPath !== undefined;
   const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
   if (given) {
     await createTable(given, name, hasStream);
-    return { url: given, door: given, close: async () => {} };
+    return { url: given, proxy: given, close: async () => {} };
   }
   const dynoxide = await startDynoxide(options);
   try {
@@ -88,11 +88,11 @@ export const startTable = async (
   }
   void dynoxide.keepRunning();
   // The proxy is for other programs. This process uses `url`, which is faster and to which no browser connects.
-  const door = await startDoor(dynoxide.url, doorPort);
+  const proxy = await startProxy(dynoxide.url, proxyPort);
   const close = async () => {
-    await Promise.all([door.close(), dynoxide.close()]);
+    await Promise.all([proxy.close(), dynoxide.close()]);
   };
-  return { url: dynoxide.url, door: door.url, close };
+  return { url: dynoxide.url, proxy: proxy.url, close };
 };
 
 const startError = (error: unknown, dbPath: string | undefined): string => {

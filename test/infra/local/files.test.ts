@@ -304,7 +304,7 @@ const tags = async (of = Key) => {
   return TagSet.map(({ Key: name, Value }) => `${name} ${Value}`);
 };
 
-describe("the stand-in for the malware scan", () => {
+describe("the simulated malware scan", () => {
   const [clean, infected] = [`${scanTag} NO_THREATS_FOUND`, `${scanTag} THREATS_FOUND`];
 
   it.each([

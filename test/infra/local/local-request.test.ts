@@ -2,15 +2,15 @@ import { afterAll, describe, expect, inject, it, vi } from "vitest";
 import { startTable } from "../../../infra/local/table.ts";
 import { sendPlain } from "../../support/requests/plain-request.ts";
 
-/** A separate DynamoDB behind a local proxy (`door`), as `npm start` has one. */
+/** A separate DynamoDB behind a local proxy, as `npm start` has one. */
 vi.stubEnv("AWS_ENDPOINT_URL_DYNAMODB", "");
-const table = await startTable("behind-a-door");
+const table = await startTable("behind-a-proxy");
 afterAll(table.close);
 
 /** The addresses that other programs use. For S3, the path has a key that S3 refuses before it verifies the signature. */
 const addresses = (): [name: string, url: string][] => {
   const paths: Record<string, string> = { CARRIER_URL: "/faults", AWS_ENDPOINT_URL_S3: "/patchbay-files/other" };
-  const environment = { ...inject("environment"), AWS_ENDPOINT_URL_DYNAMODB: table.door };
+  const environment = { ...inject("environment"), AWS_ENDPOINT_URL_DYNAMODB: table.proxy };
   const all = Object.entries(environment).filter(([, value]) => value.startsWith("http://"));
   return all.map(([name, url]) => [name, url + (paths[name] ?? "")]);
 };
@@ -48,8 +48,8 @@ describe("an endpoint for this machine's user only", () => {
         expect(await statusOf(url, method, { authorization: "any", ...headers }), `${method} ${name}`).toBe(403);
   });
 
-  it("sends the door's 403 as an error of DynamoDB, which no page may read", async () => {
-    const { headers, body } = await sendPlain(table.door, { headers: { origin: "https://evil.example" } });
+  it("sends the proxy's 403 as an error of DynamoDB, which no page may read", async () => {
+    const { headers, body } = await sendPlain(table.proxy, { headers: { origin: "https://evil.example" } });
     expect(headers["access-control-allow-origin"]).toBeUndefined();
     expect(JSON.parse(body)).toMatchObject({ __type: "AccessDeniedException" });
   });

@@ -302,7 +302,7 @@ describe("forwarding an order", () => {
   const other = { content, sha256: sha256Of(content), filename: "a.pdf", contentType: "application/pdf" };
   const isGone = /its file is missing from storage\.$/;
   const isAnother = /its stored file is not the one uploaded\.$/;
-  const [adapter, scan] = [{ CARRIER_FUNCTION: "the-adapter" }, { MALWARE_SCAN: "stand-in" }];
+  const [adapter, scan] = [{ CARRIER_FUNCTION: "the-adapter" }, { MALWARE_SCAN: "simulated" }];
   it.each<[string, (of: Attached) => Promise<unknown>, string, RegExp | null, Record<string, string>?]>([
     ["is gone", ({ file }) => removeFile(file), "FAIL", isGone],
     ["is another", ({ file }) => putFile(file, other), "FAIL", isAnother],
@@ -355,7 +355,7 @@ describe("forwarding an order", () => {
   ])("whose scan %s, with %i files", async (_, files, send, next, reason, receipt) => {
     const { order, request, first, attach } = await attachedOne();
     for (let file = 1; file < files; file += 1) await attach(0);
-    vi.stubEnv("MALWARE_SCAN", "stand-in");
+    vi.stubEnv("MALWARE_SCAN", "simulated");
     vi.spyOn(S3Client.prototype, "send").mockImplementation(send);
     expect(await forwardOrder(first)).toMatchObject({ next });
     expect(await receiptsOf(request)).toEqual(Array(files).fill(expect.objectContaining(receipt)));
@@ -375,7 +375,7 @@ it.each([
     const { request, own, first } = await attachedOne();
     const attachment = keys.attachment({ type: "request", id: request }, own);
     await transact({ attachment: { update: attachment, set: { encrypted }, when: {} } });
-    vi.stubEnv("MALWARE_SCAN", "stand-in");
+    vi.stubEnv("MALWARE_SCAN", "simulated");
     const TagSet = [{ Key: "GuardDutyMalwareScanStatus", Value: "UNSUPPORTED" }];
     vi.spyOn(S3Client.prototype, "send").mockImplementation(async () => ({ TagSet }));
     expect(await forwardOrder(first)).toMatchObject({ next: "FAIL" });
