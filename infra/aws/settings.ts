@@ -15,7 +15,7 @@ const functionName = /^(arn:[\w-]+:lambda:[\w-]+:\d{12}:function:)?[\w-]{1,64}(:
 /** WAF's lowest limit is 10. */
 const requestLimit = z.int().check(z.minimum(10));
 
-const positive = z.number().check(z.positive());
+const positive = z.int().check(z.positive());
 
 /** A setting that may be `null`, the default. */
 const orNone = <T extends z.core.$ZodType>(schema: T) => z._default(z.nullable(schema), null);
@@ -35,16 +35,16 @@ export const Stage = z
     certificateArn: orNone(z.string().check(z.startsWith("arn:"))),
     rollout: z._default(z.enum(["all-at-once", "canary"]), "all-at-once"),
     restoredTable: orNone(matching(/^[\w.-]{3,255}$/)),
-    eventArchiveDays: orNone(z.int().check(z.positive())),
+    eventArchiveDays: orNone(positive),
     uploadOrigins: orNone(z.array(Origin)),
     malwareScan: z._default(z.union([z.boolean(), z.literal("tag")]), false),
     apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
     architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),
     throttleRate: z._default(z.number().check(z.nonnegative()), 100),
     throttleBurst: z._default(positive, 200),
-    carrierConcurrency: orNone(z.int().check(z.positive())),
-    maxReadUnits: orNone(z.int().check(z.positive())),
-    maxWriteUnits: orNone(z.int().check(z.positive())),
+    carrierConcurrency: orNone(positive),
+    maxReadUnits: orNone(positive),
+    maxWriteUnits: orNone(positive),
     logRetentionDays: z._default(z.enum(RetentionDays), RetentionDays.ONE_WEEK),
     logLevel: z._default(z.enum(["INFO", "WARN", "ERROR"]), "INFO"),
     accessLogs: z._default(z.boolean(), true),

@@ -83,6 +83,7 @@ describe("a stage's file", () => {
       logLevel: "info",
       logRetentionDays: 8,
       maxFileBytes: 4_600_001,
+      maxUploadBytes: 1.5,
     }).map(([name, value]) => [{ [name]: value }, new RegExp(name)] satisfies [object, RegExp]),
   ])("with an unknown or invalid setting is refused in one line: %j", (settings, message) => {
     expect(() => read(settings)).toThrow(message);
