@@ -42,7 +42,7 @@ const runningCarrier = async (): Promise<string> => {
 
 /** The variables that the tests' processes and the CLI read. */
 const environment = () => {
-  const names = /^(AWS_|TABLE_NAME|BUCKET_NAME|DYNAMODB_|S3_|STATE_MACHINE_|STEP_FUNCTIONS_|LOG_LEVEL)/;
+  const names = /^(AWS_|TABLE_NAME|BUCKET_NAME|STATE_MACHINE_|LOG_LEVEL)/;
   return Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
       names.test(name) && value !== undefined ? [[name, value] as const] : [],

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { startCarrier } from "../../../infra/local/carrier.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
-import { sha256 } from "../../support/processes/local-service.ts";
+import { sha256Of } from "../../support/fixtures/upload-content.ts";
 
 const carrier = await startCarrier({ token: "secret" });
 afterAll(carrier.close);
@@ -15,7 +15,7 @@ const call = (method: string, path: string, key?: string, body: FormData | null 
   });
 
 const metadata = { name: "LOA", notes: null, file_hint: "LOA", filename: "loa.pdf" };
-const form = (announced = sha256("signed")) => {
+const form = (announced = sha256Of("signed")) => {
   const body = new FormData();
   body.append("metadata", JSON.stringify({ ...metadata, sha256: announced }));
   body.append("file", new Blob(["signed"]), "loa.pdf");
@@ -31,7 +31,7 @@ describe("the simulated carrier", () => {
     const order = newOrder();
     expect(await cart(order)).toEqual({ checked_out: false, attachments: [], withdrawn: [], calls: [] });
     for (const key of ["k1", "k1", "k2"]) expect((await call("PUT", place(order), key, form())).ok).toBe(true);
-    const stored = { ...metadata, bytes: 6, sha256: sha256("signed"), received: 2 };
+    const stored = { ...metadata, bytes: 6, sha256: sha256Of("signed"), received: 2 };
     expect(await cart(order)).toEqual({
       checked_out: false,
       attachments: [{ request_id: "R", attachment_id: "A", ...stored }],
@@ -47,12 +47,12 @@ describe("the simulated carrier", () => {
 
   it("repeats only a 2xx for an idempotency key: after a 4xx or a 5xx, the key is free", async () => {
     const order = newOrder();
-    expect((await call("PUT", place(order), "k", form(sha256("other")))).status).toBe(422);
+    expect((await call("PUT", place(order), "k", form(sha256Of("other")))).status).toBe(422);
     await misbehave({ method: "PUT", action: "status", status: 503 });
     expect((await call("PUT", place(order), "k", form())).status).toBe(503);
     const stored = await call("PUT", place(order), "k", form());
     expect(stored.status).toBe(201);
-    const repeated = await call("PUT", place(order), "k", form(sha256("other")));
+    const repeated = await call("PUT", place(order), "k", form(sha256Of("other")));
     expect([repeated.status, await repeated.json()]).toEqual([201, await stored.json()]);
   });
 

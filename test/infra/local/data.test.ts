@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keys } from "../../../shared/table/keys.ts";
 import { form } from "../../support/fixtures/attachments.ts";
 import { createdAccounts, readEvents } from "../../support/fixtures/local-events.ts";
-import { type LocalService, localServices, sha256 } from "../../support/processes/local-service.ts";
+import { sha256Of } from "../../support/fixtures/upload-content.ts";
+import { type LocalService, localServices } from "../../support/processes/local-service.ts";
 import { byExtent } from "../../support/setup/extent.ts";
 
 let services: ReturnType<typeof localServices>;
@@ -33,7 +34,7 @@ const firstSweepDay = async ({ environment }: LocalService) => {
 
 const expectWhole = async (service: LocalService) => {
   expect(await (await service.call("GET", service.attachments)).text()).toContain('"total":1}');
-  expect([...(await service.files()).values()]).toEqual([sha256(content), sha256(content)]);
+  expect([...(await service.files()).values()]).toEqual([sha256Of(content), sha256Of(content)]);
   expect((await service.admin("check")).stdout).toBe("No problems found.\n");
 };
 
@@ -41,7 +42,7 @@ const checkOut = async (service: LocalService) => {
   const { stdout, code } = await service.admin("order", "checkout", service.demo.ORDER ?? "", "--wait");
   expect([code, stdout]).toEqual([0, expect.stringContaining("SUCCEEDED")]);
   // The file of the request, and the file of the order for each of its two requests.
-  const file = { bytes: 100_000, sha256: sha256(content), received: 1 };
+  const file = { bytes: 100_000, sha256: sha256Of(content), received: 1 };
   expect(await service.cart()).toMatchObject({ checked_out: true, attachments: [file, file, file] });
 };
 

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,11 +8,10 @@ import { GetObjectCommand, paginateListObjectsV2, S3Client } from "@aws-sdk/clie
 import { SFNClient, StartExecutionCommand } from "@aws-sdk/client-sfn";
 import pLimit from "p-limit";
 import * as z from "zod/mini";
+import { sha256Of } from "../fixtures/upload-content.ts";
 import { admin } from "./admin-cli.ts";
 
 const root = join(import.meta.dirname, "../../..");
-
-export const sha256 = (content: string | Uint8Array) => createHash("sha256").update(content).digest("hex");
 
 const State = z.object({
   pid: z.number(),
@@ -24,7 +22,7 @@ const State = z.object({
 
 /** Matches the variables of the tests' service, which the environment of a user lacks. */
 const ours =
-  /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_|DYNAMODB_|S3_|STEP_FUNCTIONS_|AWS_ENDPOINT_|STATE_MACHINE_|(APPLY|ORDERING)_FUNCTION_|CARRIER_|PATCHBAY_|LOG_LEVEL|PORT$|NODE_V8_COVERAGE$)/;
+  /^(TABLE_NAME|BUCKET_NAME|AWS_ENDPOINT_|STATE_MACHINE_|(APPLY|ORDERING)_FUNCTION_|CARRIER_|PATCHBAY_|LOG_LEVEL|PORT$|NODE_V8_COVERAGE$)/;
 export const userEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
 
 const exited = async (child: ChildProcess) => {
@@ -122,11 +120,10 @@ export const localServices = () => {
         const pages = await Array.fromAsync(paginateListObjectsV2({ client }, { Bucket }));
         const digest = async (Key = ""): Promise<[string, string]> => {
           const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
-          return [Key.slice(Key.lastIndexOf("/") + 1), sha256((await Body?.transformToByteArray()) ?? "")];
+          return [Key.slice(Key.lastIndexOf("/") + 1), sha256Of((await Body?.transformToByteArray()) ?? "")];
         };
-        const limit = pLimit(10);
         const keys = pages.flatMap(({ Contents = [] }) => Contents.map(({ Key }) => Key));
-        return new Map(await Promise.all(keys.map((key) => limit(() => digest(key)))));
+        return new Map(await pLimit(10).map(keys, digest));
       },
       admin: (...words: string[]) =>
         admin(words, { env: { PATCHBAY_STATE: state, TABLE_NAME: "", PORT: new URL(url).port } }),
