@@ -25,12 +25,12 @@ export type Route = {
   readonly grants: { readonly table: readonly TableAction[]; readonly files: readonly FileAction[] };
 };
 
-export type ResourceType = "request_attachment" | "order_attachment" | "switch";
-export type DocumentType = ResourceType | "upload";
+type ResourceType = "request_attachment" | "order_attachment" | "switch";
+type DocumentType = ResourceType | "upload";
 export type Operation = keyof typeof byOperation;
 /** `GetItem` includes BatchGetItem. */
 export type TableAction = "GetItem" | "Query" | "PutItem" | "UpdateItem" | "DeleteItem";
-export type FileAction = "PutObject" | "GetObject" | "GetObjectTagging" | "DeleteObject";
+type FileAction = "PutObject" | "GetObject" | "GetObjectTagging" | "DeleteObject";
 
 type Schema = z.core.$ZodType;
 export type QueryReads<S extends Schema = Schema> = { readonly from: "query"; readonly schema: S };

@@ -116,7 +116,7 @@ export const startWorkflow = (options: WorkflowOptions) => {
 
 /** The part of Step Functions that the SDK needs: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html */
 const arnPrefix = "arn:aws:states:us-east-1:000000000000";
-export const stateMachineArn = `${arnPrefix}:stateMachine:checkout`;
+const stateMachineArn = `${arnPrefix}:stateMachine:checkout`;
 const arnOf = (name: string) => `${arnPrefix}:execution:checkout:${name}`;
 const nameOf = (arn: string) => arn.slice(arn.lastIndexOf(":") + 1);
 

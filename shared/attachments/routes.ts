@@ -39,7 +39,7 @@ const attachmentRoute = <P extends ParentType, O extends Operation, R extends Re
 
 const forParents = <R>(row: (parent: ParentType) => R) => ({ request: row("request"), order: row("order") });
 
-export const createAttachmentBody = <T extends string>(type: T) =>
+const createAttachmentBody = <T extends string>(type: T) =>
   z.object({ type: z.optional(padded(z.literal(type))), data: NewAttachment });
 
 /** A form's parts: `type`, `data[file]`, `data[name]` … */

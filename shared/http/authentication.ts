@@ -49,7 +49,7 @@ export const authenticate = ({ apiKey, user }: ReadCaller, now: Date, note: Note
   return { apiKey, user };
 };
 
-export type Authenticated<L> = {
+type Authenticated<L> = {
   readonly now: Date;
   readonly principal: Principal;
   readonly loading: Promise<L>;

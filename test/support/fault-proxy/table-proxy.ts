@@ -14,7 +14,7 @@ const Update = z.looseObject({
   ConditionExpression: z.optional(z.string()),
   ExpressionAttributeValues: z.optional(Values),
 });
-export type Update = z.infer<typeof Update>;
+type Update = z.infer<typeof Update>;
 
 const Input = z.object({
   Key: z.optional(ItemKey),

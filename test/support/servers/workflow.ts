@@ -13,7 +13,7 @@ const handlers = withPermissions(await loadSteps(steps));
 export const loadStep = (name: string): StepHandler | undefined => handlers.get(name);
 
 /** Hooks that run before or after the nth call of a step: `{"checkout/submit": [() => upload()]}`. */
-export type StepHooks = Readonly<Record<string, readonly (() => Promise<unknown>)[]>>;
+type StepHooks = Readonly<Record<string, readonly (() => Promise<unknown>)[]>>;
 
 type Options = {
   readonly before?: StepHooks;
