@@ -106,8 +106,8 @@ export const keys = {
   /** The latest checkout run of an order: its lock and its outcome. */
   checkout: (order: string): Key => ({ pk: `ORDER#${order}`, sk: "CHECKOUT" }),
   /**
-   * An order whose checkout has started and not succeeded. All are in one partition, which takes 500 starts a second, more than
-   * Step Functions does by default. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+   * An order whose checkout has started and not succeeded. All are in one partition, which takes 250 checkouts a second:
+   * see docs/limits.md.
    */
   openCheckout: (order: string): Key => ({ pk: openCheckouts, sk: `ORDER#${order}` }),
   /** The state of one attachment at the carrier under this request. The attachment is the request's own or its order's. */
