@@ -27,7 +27,10 @@ const advice: readonly (readonly [RegExp, string])[] = [
     /ExpiredToken|UnrecognizedClient|InvalidClientTokenId|InvalidSignature|SignatureDoesNotMatch/,
     "AWS rejects these credentials: log in again (`aws sso login`), or correct AWS_PROFILE.",
   ],
-  [/AccessDenied|UnauthorizedException/, "These credentials do not allow this: use a role with the operator policy."],
+  [
+    /AccessDenied|UnauthorizedException/,
+    'These credentials do not allow this: "Permissions" in infra/README.md lists the policies that do.',
+  ],
   [
     /ResourceNotFoundException/,
     "The table or the state machine does not exist: correct --stack, TABLE_NAME, STATE_MACHINE_ARN or AWS_REGION.",

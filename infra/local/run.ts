@@ -10,7 +10,7 @@ const help = `Usage: npm start -- [options]
 Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a simulated carrier.
 
   --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port). The carrier, events, Lambda,
-                 Step Functions, DynamoDB and S3 have the next six ports that are free and that browsers use
+                 Step Functions, DynamoDB and S3 have the next six ports that browsers use, or free ones in place of those in use
   --data <dir>   store the data in this folder (default: none, they are lost when the service stops)
   --events-to <url>
                  post each event to this URL, as an API destination of EventBridge does
