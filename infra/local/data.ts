@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod/mini";
@@ -31,6 +31,11 @@ const dataFormat = 1;
 
 /** The files and folders in which the services store data. */
 const names = { table: "table.db", files: "files", carts: "carts", events: "events.json", demo: "demo.json" };
+
+const own = ["format.json", "pid", "lock.db", ...Object.values(names)];
+
+/** SQLite's and this code's own temporary files have these endings. */
+const isOwn = (name: string) => own.includes(name.replace(/(-wal|-shm|-journal|\.new)$/, ""));
 
 /** Refuses data in another format, which would seem lost. A new folder gets the current format. */
 const requireFormat = (folder: string): void => {
@@ -68,7 +73,7 @@ export const openData = (folder: string) => {
 const prepare = (folder: string): void => {
   requireFormat(folder);
   // Restored data may have been readable for other users. A folder with other content keeps its permissions.
-  if (existsSync(join(folder, names.table))) chmodSync(folder, 0o700);
+  if (existsSync(join(folder, names.table)) && readdirSync(folder).every(isOwn)) chmodSync(folder, 0o700);
   writeFileSync(join(folder, "pid"), String(process.pid), { mode: 0o600 });
 };
 

@@ -155,6 +155,19 @@ describe("the folder of npm start -- --data", () => {
     openData(services.data).close();
   });
 
+  it.skipIf(process.platform === "win32")("keeps its permissions if it has other content", () => {
+    mkdirSync(services.data);
+    const modes = ["", "other"].map((other) => {
+      writeFileSync(join(services.data, other || "table.db-wal"), "");
+      writeFileSync(join(services.data, "table.db"), "");
+      writeFileSync(join(services.data, "format.json"), '{"format":1}');
+      chmodSync(services.data, 0o755);
+      openData(services.data).close();
+      return statSync(services.data).mode & 0o777;
+    });
+    expect(modes).toEqual([0o700, 0o755]);
+  });
+
   it.runIf(process.platform === "linux").each([
     ["its disk is full", "/dev/full", "free space on its disk, and start again"],
     ["it cannot be written to", "/proc/version", "let this user write to it, and start again"],
