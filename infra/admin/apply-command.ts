@@ -1,5 +1,6 @@
+import { isUtf8 } from "node:buffer";
 import { readFile } from "node:fs/promises";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { STS } from "@aws-sdk/client-sts";
 import type { Command } from "commander";
 import { ApiError } from "../../shared/errors.ts";
@@ -120,14 +121,19 @@ const printPartly = (error: unknown): never => {
 };
 
 const readDocument = async (file: string): Promise<unknown> => {
+  const subject = file === "-" ? "Standard input" : file;
   try {
-    return JSON.parse(file === "-" ? await text(process.stdin) : await readFile(file, "utf8"));
+    const bytes = file === "-" ? await buffer(process.stdin) : await readFile(file);
+    // Otherwise, names in another encoding would be stored with replacement characters.
+    if (!isUtf8(bytes)) throw new CommandError(`${subject} is not UTF-8: convert it.`);
+    // The decoder removes a byte order mark.
+    return JSON.parse(new TextDecoder().decode(bytes));
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     const advice = "pass an existing file, or - for standard input.";
     if (code === "ENOENT") throw new CommandError(`There is no file ${file}: ${advice}`);
     if (code === "EISDIR") throw new CommandError(`${file} is a directory: ${advice}`);
     if (!(error instanceof SyntaxError)) throw error;
-    throw new CommandError(`${file === "-" ? "Standard input" : file} is not JSON: ${messageOf(error)}`);
+    throw new CommandError(`${subject} is not JSON: ${messageOf(error)}`);
   }
 };

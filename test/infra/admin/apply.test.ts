@@ -108,6 +108,16 @@ describe("admin apply", () => {
     expect(await admin(["apply", "-"], { input: "{" })).toEqual(failure(1, /^Standard input is not JSON: /m));
   });
 
+  it("refuses a file that is not UTF-8, and accepts a byte order mark", async () => {
+    const file = join(newFolder(), "tenants.json");
+    const json = JSON.stringify({ accounts: { one: { name: "Müller" } } });
+    await writeFile(file, json, "latin1");
+    expect(await admin(["apply", file])).toEqual(failure(1, `${file} is not UTF-8: convert it.`));
+    await writeFile(file, `\ufeff${json}`);
+    const { accounts } = await adminJson(["apply", file]);
+    expect(await get(keys.account(accounts.one.id))).toMatchObject({ name: "Müller" });
+  });
+
   it("accepts any name, even __proto__ and constructor", async () => {
     const input =
       '{"accounts": {"__proto__": {"name": "P"}, "constructor": {"name": "C", "parent": "__proto__"}}, "orders": {"toString": {"account": "__proto__"}}}';
