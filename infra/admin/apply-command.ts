@@ -101,17 +101,34 @@ export const addApplyCommand = (program: Command): void => {
     .action(async (file: string, { dryRun }: { dryRun: boolean }) => {
       const document = await readDocument(file);
       const origin = await operatorOrigin();
-      const applying = () => apply(document, origin, { dryRun }).catch(printPartly);
+      const isDry = dryRun || isDryRun(document);
+      const applyAll = (isStopped?: () => boolean) => apply(document, origin, { dryRun, isStopped });
+      const applying = () => (isDry ? applyAll() : stopOnInterrupt(applyAll)).catch(printPartly);
       const applied = await withProgress(applying, "Applying …");
       const { created, changed, unchanged } = countsOf(applied);
-      const dry = dryRun || isDryRun(document) ? "Dry run: " : "";
-      console.error(`${dry}${created} created, ${changed} changed, ${unchanged} unchanged.`);
+      console.error(`${isDry ? "Dry run: " : ""}${created} created, ${changed} changed, ${unchanged} unchanged.`);
       for (const { pointer, detail } of applied.warnings ?? []) console.error(safe(`Warning: ${pointer}: ${detail}`));
       printJson(applied);
     });
   add(program, "schema", "print the JSON Schema of the file that `apply` accepts").action(() =>
     printJson(tenantsJsonSchema()),
   );
+};
+
+/** Ctrl-C stops after the transaction in progress, so that what was written is printed. */
+const stopOnInterrupt = async <T>(act: (isStopped: () => boolean) => Promise<T>): Promise<T> => {
+  let isInterrupted = false;
+  const interrupt = () => {
+    // Both the terminal and npm send the signal to this process, so it can arrive twice.
+    if (!isInterrupted) console.error("\nStopping …");
+    isInterrupted = true;
+  };
+  process.on("SIGINT", interrupt);
+  try {
+    return await act(() => isInterrupted);
+  } finally {
+    process.off("SIGINT", interrupt);
+  }
 };
 
 /** If only a part of the file was applied, prints that part, so that no id or key is lost. `--json` prints it with the errors. */

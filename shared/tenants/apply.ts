@@ -22,7 +22,7 @@ import {
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
 import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
-import { type EntryWrites, writeAll } from "./transactions.ts";
+import { type EntryWrites, StoppedError, writeAll } from "./transactions.ts";
 
 /** The result of `apply` for an entry. Only this result contains a generated API key. */
 type Result = {
@@ -48,7 +48,7 @@ export class PartlyAppliedError extends Error {
   readonly applied: Applied;
   readonly isMendable: boolean;
   constructor(applied: Applied, cause: unknown) {
-    const isMendable = cause === undefined || cause instanceof ApiError;
+    const isMendable = cause === undefined || cause instanceof ApiError || cause instanceof StoppedError;
     const advice = " Apply it again to complete it; give entries without an id the id shown here.";
     super(`Only a part of the file is applied.${isMendable ? advice : ""}`, { cause });
     this.applied = applied;
@@ -62,6 +62,8 @@ type Options = {
   readonly maxResultBytes?: number;
   /** Called with the version of each existing account, user or API key in the file. */
   readonly precondition?: Precondition | undefined;
+  /** Called before each transaction. */
+  readonly isStopped?: (() => boolean) | undefined;
 };
 
 /**
@@ -69,11 +71,9 @@ type Options = {
  * (for a key, also `sha256`) exists. A dry run (an option here, or `dry_run` in the file) writes nothing. Throws 422 with all
  * problems, and writes nothing, if the file is invalid. More than 100 items, or 4 MB, take several transactions.
  */
-export const apply = async (
-  document: unknown,
-  origin: Origin,
-  { dryRun = false, sections = sectionNames, maxResultBytes = Number.POSITIVE_INFINITY, precondition }: Options = {},
-): Promise<Applied> => {
+export const apply = async (document: unknown, origin: Origin, options: Options = {}): Promise<Applied> => {
+  const { dryRun = false, sections = sectionNames, maxResultBytes = Number.POSITIVE_INFINITY } = options;
+  const { precondition, isStopped } = options;
   for (let attempt = 1; ; attempt += 1) {
     const { planned, warnings, isDry } = await planFile(document, origin, dryRun, sections, precondition);
     const all = resultsOf(planned, warnings);
@@ -83,7 +83,7 @@ export const apply = async (
         problemIn("body", "", "constraint.length", "would return a result that is too large: apply it in parts"),
       ]);
     if (isDry) return all;
-    const failure = await writeAll(planned);
+    const failure = await writeAll(planned, isStopped);
     if (!failure) return all;
     if (failure.written.length > 0) throw new PartlyAppliedError(resultsOf(failure.written, warnings), failure.cause);
     if (failure.cause) throw failure.cause;

@@ -10,6 +10,7 @@ import { keys } from "../../../shared/table/keys.ts";
 import { get, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { entrySchemas } from "../../../shared/tenants/apply-schema.ts";
+import { beforeTableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { apply } from "../../support/fixtures/apply.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
@@ -276,6 +277,29 @@ describe("admin apply with ids in the file", () => {
     expect([code, stderr, JSON.parse(stdout)]).toMatchObject([1, said, { accounts: { acme: created }, ...errors }]);
     await transact({ taken: { delete: taken } });
     expect(await adminJson(["apply", "-"], input)).toMatchObject({ orders: { o0: unchanged, o59: created } });
+  });
+
+  /** Two transactions. Sends Ctrl-C when the first call of an operation begins. */
+  const interruptedAt = async (operation: string) => {
+    const orders = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`o${n}`, { account: "acme" }]));
+    const input = JSON.stringify({ accounts: { acme: { id: newId(), name: "Acme" } }, orders });
+    beforeTableCall(
+      (call) => call.operation === operation,
+      async () => process.listeners("SIGINT").at(-1)?.("SIGINT"),
+    );
+    return admin(["apply", "-"], { input });
+  };
+
+  it("ends between two transactions on Ctrl-C, and prints what was written", async () => {
+    const { code, stdout, stderr } = await interruptedAt("TransactWriteItems");
+    expect([code, stderr, JSON.parse(stdout)]).toMatchObject([1, partly, { accounts: { acme: created } }]);
+    expect(Object.keys(JSON.parse(stdout).orders).length).toBeLessThan(60);
+  });
+
+  it("writes nothing after Ctrl-C before the first transaction", async () => {
+    const before = await allItems();
+    expect(await interruptedAt("GetItem")).toEqual(failure(1, "Nothing was changed.\n"));
+    expect(await allItems()).toEqual(before);
   });
 
   it("creates each entry once if the file is applied several times concurrently", async () => {
