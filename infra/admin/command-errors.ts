@@ -35,6 +35,10 @@ const advice: readonly (readonly [RegExp, string])[] = [
     /ResourceNotFoundException/,
     "The table or the state machine does not exist: correct --stack, TABLE_NAME, STATE_MACHINE_ARN or AWS_REGION.",
   ],
+  [
+    /UnknownOperation/,
+    "The local stack, or this emulator, does not support this: choose a stack on AWS with --stack or PATCHBAY_STACK.",
+  ],
   [/NoSuchBucket/, "The bucket does not exist: correct --stack, BUCKET_NAME or AWS_REGION."],
   [
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|ETIMEDOUT/,

@@ -57,6 +57,11 @@ describe("a command with invalid values", () => {
   });
 });
 
+it("restore says that the local stack cannot restore", async () => {
+  const advice = "The local stack, or this emulator, does not support this: choose a stack on AWS with --stack";
+  expect(await admin(["restore", "--to", "2026-11-21T12:00:00Z"])).toEqual(failure(1, advice));
+});
+
 it("at most 1,000 problems of a file are listed, which the last line says", async () => {
   const orders = Object.fromEntries(Array.from({ length: 1_001 }, (_, n) => [`o${n}`, { account: "none" }]));
   const { stderr } = await admin(["apply", "-"], { input: JSON.stringify({ orders }) });
