@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import {
@@ -28,6 +29,9 @@ const Input = z.looseObject({ TableName: z.optional(z.string()), TargetTableName
 const restored = new Map<string, object>();
 const withBackups = new Set<string>();
 const calls: string[] = [];
+/** The operations on the table in service. */
+const onSource = new Set<string>();
+const source = env.tableName();
 /** A restored table has a maximum only if the call sets it. */
 const maximum = { MaxReadRequestUnits: 12_000, MaxWriteRequestUnits: 8_000 };
 /** How many more DescribeTable calls report the table as busy. */
@@ -55,6 +59,8 @@ const refusal = (name: string) => ({ status: 400, body: { __type: `com.amazonaws
 const answer = async (operation: string, input: Record<string, unknown>, pass: () => Promise<Response>) => {
   const { TableName = "", TargetTableName = "" } = z.parse(Input, input);
   if (!/^(Describe|List)/.test(operation)) calls.push(operation);
+  if ([TableName, input.SourceTableName, String(input.ResourceArn).split("/")[1]].includes(source))
+    onSource.add(operation);
   if (operation === "RestoreTableToPointInTime") {
     await copyTable(TargetTableName);
     const arn = `arn:aws:dynamodb:dynoxide:000000000000:table/${input.SourceTableName}`;
@@ -150,6 +156,13 @@ describe("restoring the table", () => {
     expect([tagged.Tags, ttl.TimeToLiveDescription?.AttributeName]).toEqual([Tags, "expires_at"]);
     const shown = await admin(["order", "show", order, "--json"], { env: { TABLE_NAME: name() } });
     expect(JSON.parse(shown.stdout)).toMatchObject({ id: order });
+  });
+
+  it("needs only the permissions on the table in service that the runbook names, beyond those of operators", async () => {
+    const runbook = await readFile("infra/runbook.md", "utf8");
+    const [, sentence = ""] = /^This needs (.+) on the stack's table/m.exec(runbook) ?? [];
+    const named = Array.from(sentence.matchAll(/`dynamodb:(\w+)`/g), ([, action]) => action);
+    expect([...onSource].sort()).toEqual(["DescribeTable", ...named].sort());
   });
 
   it("changes nothing when it is repeated, also with --as alone", async () => {
