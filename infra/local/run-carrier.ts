@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { startCarrier } from "./carrier.ts";
-import { fail, requireSeparator } from "./command.ts";
+import { fail, portOf, requireSeparator } from "./command.ts";
 import { terminal } from "./terminal.ts";
 
 /** `npm run carrier`: the simulated carrier alone. */
@@ -24,7 +24,7 @@ const run = async () => {
   const { port, host, help: asked } = parseArgs({ options: known }).values;
   if (asked) return console.log(help);
   const { carrierCall: onCall } = terminal({ quiet: false, verbose: true, nameOf: () => undefined });
-  const { url } = await startCarrier({ port: Number(port), host, onCall });
+  const { url } = await startCarrier({ port: portOf(port), host, onCall });
   console.log(`carrier ${url}`);
 };
 

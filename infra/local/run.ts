@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { fail, requireSeparator } from "./command.ts";
+import { fail, portOf, requireSeparator } from "./command.ts";
 
 /** `npm start`: runs the whole service on this machine. Loads it only if the options are valid. */
 
@@ -46,11 +46,6 @@ const known = {
   verbose: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const;
-
-const portOf = (value: string): number => {
-  if (/^\d{1,5}$/.test(value) && Number(value) <= 65_535) return Number(value);
-  throw new Error(`The port must be a number from 0 to 65535, not ${value}.`);
-};
 
 /** The burst is twice the rate, as in the settings of the stages on AWS. */
 const throttleOf = (value: string | undefined) => {

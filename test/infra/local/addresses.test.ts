@@ -6,6 +6,7 @@ import { form } from "../../support/fixtures/attachments.ts";
 import { sendFile } from "../../support/fixtures/upload-content.ts";
 import { prepareUpload } from "../../support/fixtures/uploads.ts";
 import { localServices } from "../../support/processes/local-service.ts";
+import { runNode } from "../../support/processes/shell.ts";
 
 /** A port that is free, as are the six after it. */
 const sevenPorts = async (): Promise<number> => {
@@ -42,6 +43,21 @@ it("npm start -- --port has the same addresses after each start, so a signed URL
   expect(third.environment).toEqual({ ...first.environment, EVENTS: expect.not.stringContaining(`:${port + 2}/`) });
   expect((await fetch(third.environment.EVENTS ?? "")).status).toBe(200);
 });
+
+it.each(["run", "run-carrier"])(
+  "%s.ts says which option chooses another port, and refuses what is no port",
+  async (script) => {
+    const { port, close } = await listen(createServer());
+    onTestFinished(close);
+    for (const [given, message] of [
+      [String(port), `Port ${port} is in use: pass another --port, or 0 for any free port.\n`],
+      ["http", "The port must be a number from 0 to 65535, not http.\n"],
+    ] as const) {
+      const { code, stderr } = await runNode([`infra/local/${script}.ts`, "--port", given]);
+      expect([code, stderr]).toEqual([1, message]);
+    }
+  },
+);
 
 it("npm start gives its services no port that browsers and fetch refuse", async () => {
   const areFree = async (first: number) =>
