@@ -4,11 +4,13 @@ import { runCommand } from "./program.ts";
 
 /** The operators' CLI: `npm run admin -- <command>`. */
 
-// EPIPE means that the reader of the pipe, such as `head`, has read enough.
+// EPIPE means that the reader of the pipe, such as `head`, has read enough. With any other error, the disk is full, for example.
 for (const stream of [process.stdout, process.stderr])
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    process.exit();
+  stream.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === "EPIPE") process.exit();
+    if (stream === process.stdout)
+      console.error(`The output cannot be written (${message}). What the command has changed stays changed.`);
+    process.exit(1);
   });
 
 // The log goes to stderr, so that stdout contains only the command's output.

@@ -66,6 +66,15 @@ const onTerminal = async (command: string, env: NodeJS.ProcessEnv) => {
   expect(process.platform, terminal.message).not.toBe("linux");
 };
 
+it.runIf(process.platform === "linux")(
+  "a command whose output cannot be written says so, and exits with 1",
+  async () => {
+    const { code, errors } = await runScript(`'${process.execPath}' '${entry}' schema > /dev/full`, process.env);
+    const message = /^The output cannot be written \(ENOSPC.*\)\. What the command has changed stays changed\.\n$/;
+    expect([code, errors]).toEqual([1, expect.stringMatching(message)]);
+  },
+);
+
 describe("a table", () => {
   const names = async () => {
     const { accounts, orders } = await apply({
