@@ -3,7 +3,7 @@ import { knownPermissions } from "../../shared/tenants/permissions.ts";
 import type { User } from "../../shared/tenants/tenant-schema.ts";
 import { change, changeAsRead, create } from "./apply-command.ts";
 import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./find.ts";
-import { printRecord } from "./output.ts";
+import { printRecord, safe } from "./output.ts";
 import { add } from "./usage.ts";
 
 const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
@@ -11,6 +11,15 @@ const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${on
 const collect = (value: string, all: readonly string[] = []) => [...all, value];
 
 type Change = Readonly<Partial<Record<"add" | "remove" | "set", readonly string[]>>>;
+
+/** What an operator removes may not be there, because it is misspelt, or because all operations of its resource are granted. */
+const warnOfRemoved = (removed: readonly string[], before: readonly string[], after: readonly string[]) => {
+  for (const one of removed) {
+    const all = one.replace(/:.*/, ":*");
+    if (after.includes(all)) console.error(safe(`Warning: ${one} is still granted by ${all}`));
+    else if (!before.includes(one)) console.error(safe(`Warning: ${one} was not granted`));
+  }
+};
 
 const changePermissions = (id: string, { add: added = [], remove: removed = [], set }: Change): Promise<User> =>
   changeAsRead(
@@ -20,6 +29,7 @@ const changePermissions = (id: string, { add: added = [], remove: removed = [], 
       const base = [...(set ?? user.permissions), ...added];
       const permissions = [...new Set(base)].filter((one) => !removed.includes(one)).sort();
       await change("users", user.id, { permissions }, precondition);
+      warnOfRemoved(removed, base, permissions);
       return { ...user, permissions };
     },
   );

@@ -114,6 +114,17 @@ describe("permissions", () => {
     expect(await permissions()).toMatchObject({ permissions: ["ordering_cart_requests:show"] });
   });
 
+  it("that are removed, but still granted by `*` or never granted, are named in a warning", async () => {
+    const remove = ["messaging_switches:delete", "ordering_carts:shwo", "ordering_orders:show"];
+    const options = ["messaging_switches:*", "ordering_orders:show"].flatMap((one) => ["--set", one]);
+    const removals = remove.flatMap((one) => ["--remove", one]);
+    const { stderr } = await admin(["user", "permissions", (await tenants()).user("ops"), ...options, ...removals]);
+    expect(stderr.split("\n").filter((line) => line.startsWith("Warning"))).toEqual([
+      "Warning: messaging_switches:delete is still granted by messaging_switches:*",
+      "Warning: ordering_carts:shwo was not granted",
+    ]);
+  });
+
   it("of a user that someone else changes meanwhile keep both changes", async () => {
     const id = (await tenants()).user("ops");
     const permissions = (...change: string[]) => adminJson(["user", "permissions", id, ...change]);
