@@ -89,22 +89,28 @@ const optionsOf = (command: Command): readonly string[] => [
   ...command.commands.flatMap(optionsOf),
 ];
 
+/** The npm script that runs the command: `npm run restore` is short for `npm run admin -- restore`. */
+const scriptOf = (args: readonly string[]) =>
+  args[0] === "restore" && process.env.npm_lifecycle_event === "restore" ? "restore" : "admin";
+
 /** Sets the exit code: 2 for wrong usage, 1 for any other failure. With `--json`, prints errors as JSON, too. */
 export const runCommand = async (args: readonly string[]): Promise<void> => {
   startClock();
   format.json = args.includes("--json");
   let running: Command | undefined;
+  const script = scriptOf(args);
+  const typed = script === "restore" ? args.slice(1) : args;
   try {
     const program = createProgram((command) => {
       running = command;
       const names = command.options.map((option) => option.name());
       warnOfTaken(
-        "admin",
+        script,
         names.filter((name) => alsoOfNpm.includes(name)),
-        args,
+        typed,
       );
     });
-    requireSeparator("admin", optionsOf(program));
+    requireSeparator(script, optionsOf(program));
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
     // Commander throws help and the version as errors. Its other errors have become UsageErrors.
@@ -112,7 +118,7 @@ export const runCommand = async (args: readonly string[]): Promise<void> => {
     const isUsage = error instanceof UsageError;
     const usage = isUsage ? (error.usage ?? (running && usageOf(running))) : undefined;
     if (format.json) printJson(errorBody(error));
-    else console.error([explain(error), usage, isUsage && separatorHint("admin", args)].filter(Boolean).join("\n"));
+    else console.error([explain(error), usage, isUsage && separatorHint(script, typed)].filter(Boolean).join("\n"));
     process.exitCode = isUsage ? 2 : 1;
   }
 };

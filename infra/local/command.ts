@@ -37,6 +37,8 @@ export const requireSeparator = (script: string, names: readonly string[]): void
   if (running !== script || kept === undefined) return;
   const option = short[kept] ?? `--${kept}`;
   const args = process.argv.slice(2);
+  // Some scripts pass on their own name.
+  if (args[0] === script) args.shift();
   // `npm start` takes no arguments, so the rest is the option's value.
   const command = script === "start" ? ["npm start --", option, ...args] : [`npm run ${script} --`, ...args, option];
   throw new Error(`npm took ${option} as an option of its own. Put -- before the options: ${command.join(" ")} …`);

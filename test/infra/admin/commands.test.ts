@@ -6,6 +6,7 @@ import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table
 import { operator } from "../../support/fixtures/apply.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
 import { failure } from "../../support/processes/failure.ts";
+import { runNode } from "../../support/processes/shell.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 import { proxies } from "../../support/servers/own-table.ts";
@@ -60,6 +61,15 @@ describe("the operators' CLI", () => {
     const taken = "npm took --json. Put -- before the options: npm run admin -- account list --json\n";
     expect((await admin(["account", "list"])).stderr).toContain(taken);
     expect((await admin(["account", "list", "--json"])).stderr).not.toContain("npm took");
+  });
+
+  it("is repeated with the separator as its npm script takes it", async () => {
+    const kept = (script: string, args: readonly string[], option: string) =>
+      runNode(args, { env: { npm_lifecycle_event: script, [`npm_config_${option}`]: "true" } });
+    const restored = await kept("restore", ["infra/admin/admin.ts", "restore", "2026-11-21T12:00:00Z"], "to");
+    expect(restored).toEqual(failure(1, "npm run restore -- 2026-11-21T12:00:00Z --to …\n"));
+    const destroyed = await kept("destroy", ["infra/aws/run.ts", "destroy", "stage=x"], "call");
+    expect(destroyed).toEqual(failure(1, "npm run destroy -- stage=x -c …\n"));
   });
 
   it("says that an account without a parent is a root account, and asks on a terminal", async () => {
