@@ -49,6 +49,16 @@ it("a partial response is completed, and keys of a failed call fail for every re
   expect(reasons).toEqual(["rejected", "rejected"]);
 });
 
+it("keys that DynamoDB leaves out are asked for again after a wait, which the request's deadline ends with a 503", async () => {
+  const send = spyOnCalls();
+  const { RequestItems: UnprocessedKeys } = batchOf("a", "b");
+  for (let times = 0; times < 20; times += 1)
+    send.mockImplementationOnce(async () => ({ Responses: {}, UnprocessedKeys }));
+  const reading = withDeadline(6_000, () => getMany([key("a"), key("b")]));
+  await expect(reading).rejects.toMatchObject({ status: 503 });
+  expect(send).toHaveBeenCalledOnce();
+});
+
 it("a scan of the whole table is strongly consistent", async () => {
   const send = spyOnCalls();
   send.mockImplementationOnce(async () => ({ Items: [key("a")] }));
