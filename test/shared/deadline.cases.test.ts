@@ -24,6 +24,13 @@ describe("a deadline", () => {
     await expect(withDeadline(6_010, () => never({}))).rejects.toMatchObject({ ...late, attempts: 0 });
   });
 
+  it("leaves no timer behind for a call that has ended", async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
+    const before = timers();
+    const during = await withDeadline(29_000, () => limitCall(async () => timers(), contextOf())({}));
+    expect([during - before, timers() - before]).toEqual([1, 0]);
+  });
+
   it("that has passed lets no call and no attempt start", async () => {
     vi.spyOn(performance, "now").mockReturnValue(1_000);
     const send = vi.fn(async () => undefined);
