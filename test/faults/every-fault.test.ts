@@ -156,7 +156,7 @@ it("the AWS clients have our own timeouts and number of attempts instead of the 
   }
   const timeouts = proxyNames.map((name) => configuredTimeouts.get(Number(new URL(proxies[name].url).port)));
   expect(timeouts).toMatchObject([
-    { connectionTimeout: 2_000, requestTimeout: 2_500 },
-    { connectionTimeout: 2_000, requestTimeout: 5_000 },
+    { connectionTimeout: 2_000, requestTimeout: 2_500, throwOnRequestTimeout: true },
+    { connectionTimeout: 2_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
   ]);
 });

@@ -1,7 +1,11 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { vi } from "vitest";
 
-type Timeouts = { readonly connectionTimeout?: number; readonly requestTimeout?: number };
+type Timeouts = {
+  readonly connectionTimeout?: number;
+  readonly requestTimeout?: number;
+  readonly throwOnRequestTimeout?: boolean;
+};
 type SentRequest = { readonly port?: number; readonly headers: Readonly<Record<string, string>> };
 type Handler = {
   handle: (request: SentRequest, options?: object) => Promise<unknown>;
