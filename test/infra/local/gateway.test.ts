@@ -72,6 +72,17 @@ describe("the local gateway", () => {
     expect(response.headers.get("x-request-id")).toBe(event.requestContext.requestId);
   });
 
+  it("keeps no timer of a function that has ended", async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
+    const counts: number[] = [];
+    const { port } = await gateway(async () => {
+      counts.push(timers());
+      return { statusCode: 200, body: "" };
+    });
+    for (let times = 0; times < 3; times += 1) await exchange(port, head("POST /things/1"));
+    expect(new Set(counts).size).toBe(1);
+  });
+
   it("passes on null for missing parts", async () => {
     const { url } = await gateway(echo);
     const empty: GatewayEvent = JSON.parse(await (await post(url)).text());
@@ -168,6 +179,23 @@ describe("the local gateway", () => {
     await expectError(third, 429, errorBody({ code: "rate_limited", title: "Too Many Requests", detail }));
   });
 
+  it("refills the bucket while time passes, up to the burst", async () => {
+    const clock = vi.spyOn(performance, "now").mockReturnValue(0);
+    onTestFinished(() => clock.mockRestore());
+    const { url } = await gateway(echo, { throttle: { rate: 2, burst: 3 } });
+    const accepted = async () => {
+      let times = 0;
+      while ((await post(url)).ok) times += 1;
+      return times;
+    };
+    const counts = [await accepted()];
+    for (const passed of [400, 600, 60_000]) {
+      clock.mockReturnValue(passed);
+      counts.push(await accepted());
+    }
+    expect(counts).toEqual([3, 0, 1, 3]);
+  });
+
   it("returns 500 without details for a function that throws or returns an invalid result", async () => {
     const detail = "Something went wrong on our side.";
     const body = errorBody({ code: "internal_error", title: "Internal Server Error", detail });
@@ -239,13 +267,13 @@ describe("the local gateway", () => {
     for (const end of ["destroy", "end", "resetAndDestroy"] as const) {
       const socket = connect(port, "127.0.0.1").on("error", () => {});
       await once(socket, "connect");
-      socket.write(`POST /things/1 HTTP/1.1\r\nHost: x\r\n${rest}`);
+      socket.write(`POST /things/1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key\r\n${rest}`);
       await sleep(50);
       socket[end]();
     }
     await vi.waitUntil(() => served.length === 3);
-    for (const { method, path, response, error } of served)
-      expect([method, path, response, error]).toEqual(["POST", "/things/1", undefined, undefined]);
+    for (const { method, path, apiKey, response, error } of served)
+      expect([method, path, apiKey, response, error]).toEqual(["POST", "/things/1", "key", undefined, undefined]);
   });
 
   it("goes on after a client that resets its connection, also one that Node leaves to it", async () => {
