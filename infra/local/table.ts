@@ -51,7 +51,7 @@ const indexStream = (dbPath: string) => {
 };
 
 /** Starts a proxy that passes on the requests of programs on this machine, and refuses those of web pages. */
-const startProxy = (endpoint: string, port: number) => {
+export const startProxy = (endpoint: string, port?: number) => {
   const agent = new Agent({ keepAlive: true });
   return serveLocally((incoming, outgoing) => {
     const { method, url: path, headers } = incoming;

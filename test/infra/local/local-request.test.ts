@@ -1,5 +1,9 @@
-import { afterAll, describe, expect, inject, it, vi } from "vitest";
-import { startTable } from "../../../infra/local/table.ts";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
+import { listen, serveLocally } from "../../../infra/local/listen.ts";
+import { startProxy, startTable } from "../../../infra/local/table.ts";
 import { sendPlain } from "../../support/requests/plain-request.ts";
 
 /** A separate DynamoDB behind a local proxy, as `npm start` has one. */
@@ -58,4 +62,62 @@ describe("an endpoint for this machine's user only", () => {
 it.each(["/2015-03-31/functions/%/invocations", "//"])("a broken request gets a 400: %s", async (path) => {
   const { AWS_ENDPOINT_URL_LAMBDA = "" } = inject("environment");
   expect(await statusOf(AWS_ENDPOINT_URL_LAMBDA, "POST", {}, path)).toBe(400);
+});
+
+describe("the proxy in front of the embedded DynamoDB", () => {
+  const proxyTo = async (database: RequestListener) => {
+    const { url, close } = await listen(createServer(database));
+    const proxy = await startProxy(url);
+    onTestFinished(async () => void (await Promise.all([proxy.close(), close()])));
+    return proxy;
+  };
+
+  it("passes on both sides as they are", async () => {
+    const { url } = await proxyTo(async (incoming, outgoing) => {
+      const { method, url: path, headers } = incoming;
+      outgoing.writeHead(418, { "x-sent": headers["x-amz-target"] });
+      outgoing.end(`${method} ${path} ${await text(incoming)}`);
+    });
+    const sent = { method: "PUT", path: "/a?b", headers: { "x-amz-target": "one" } };
+    const { status, headers, body } = await sendPlain(url, sent, "content");
+    expect([status, headers["x-sent"], body]).toEqual([418, "one", "PUT /a?b content"]);
+  });
+
+  it("ends a request whose client disconnects, and outlives that, as it does a database that disconnects", async () => {
+    const received: [IncomingMessage, ServerResponse][] = [];
+    const { url, port } = await proxyTo((...each) => received.push(each));
+    const receive = async (count: number): Promise<[IncomingMessage, ServerResponse]> =>
+      vi.waitUntil(() => received[count - 1]);
+    const send = (headers = "", body = "") => {
+      const socket = connect(port, "127.0.0.1");
+      socket.write(`POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}\r\n${body}`);
+      return socket;
+    };
+    const half = send("Content-Length: 10\r\n", "half");
+    const [cutOff] = await receive(1);
+    half.resetAndDestroy();
+    await expect(text(cutOff)).rejects.toThrow("aborted");
+    const whole = send();
+    const [, late] = await receive(2);
+    whole.resetAndDestroy();
+    const next = sendPlain(url);
+    const [, onTime] = await receive(3);
+    // By now, the proxy has noticed that the other client has disconnected.
+    late.end("late");
+    onTime.end("on time");
+    expect((await next).body).toBe("on time");
+    const unanswered = expect(sendPlain(url)).rejects.toThrow("socket hang up");
+    const [{ socket }] = await receive(4);
+    socket.destroy();
+    await unanswered;
+  });
+});
+
+it("a local server that closes does not wait for open connections", async () => {
+  const { promise: isReceived, resolve: receive } = Promise.withResolvers<void>();
+  const { url, close } = await serveLocally(() => receive());
+  const unanswered = expect(sendPlain(url)).rejects.toThrow("socket hang up");
+  await isReceived;
+  await close();
+  await unanswered;
 });
