@@ -1,5 +1,15 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { basename, join } from "node:path";
 import { Readable } from "node:stream";
@@ -286,12 +296,45 @@ describe("the embedded S3", () => {
     expect(readdirSync(join(folder, "objects", Bucket))).toEqual([]);
   });
 
+  /** Sends the head of a PUT to a signed URL, without a body, and returns the response. */
+  const putHead = async (...headers: readonly string[]) => {
+    const s3 = client(running.url, { requestChecksumCalculation: "WHEN_REQUIRED" });
+    const { host, port, pathname, search } = new URL(await getSignedUrl(s3, new PutObjectCommand({ Bucket, Key })));
+    const socket = connect(Number(port), "127.0.0.1");
+    const lines = [`PUT ${pathname}${search} HTTP/1.1`, `Host: ${host}`, "Connection: close", ...headers];
+    socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+    return text(socket);
+  };
+
+  it("refuses a file that is too large or has no length, before it is sent", async () => {
+    expect(await putHead("Content-Length: 104857601")).toMatch(/^HTTP\/1\.1 400 .*<Code>EntityTooLarge</s);
+    expect(await putHead("Transfer-Encoding: chunked")).toMatch(/^HTTP\/1\.1 411 .*<Code>MissingContentLength</s);
+  });
+
+  it.runIf(process.platform === "linux")("keeps no file open, not even one whose client disconnects", async () => {
+    await put(Buffer.alloc(10_000_000), { ContentLength: 10_000_000 });
+    const { port, pathname, search } = new URL(await getSignedUrl(client(), new GetObjectCommand({ Bucket, Key })));
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+    await once(socket, "data");
+    socket.resetAndDestroy();
+    const linkOf = (descriptor: string) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${descriptor}`);
+      } catch {
+        return "closed meanwhile";
+      }
+    };
+    await vi.waitUntil(() => !readdirSync("/proc/self/fd").map(linkOf).includes(file()));
+  });
+
   it("returns a 503 when its folder cannot be used, and works again afterwards", async () => {
     await put("0123456789");
     const objects = join(folder, "objects", Bucket, `${Key.replaceAll("/", ".")}x`);
     mkdirSync(objects);
     expect(await put("0123456789", { Key: `${Key}x` }).catch((error) => error.$metadata.httpStatusCode)).toBe(503);
     rmSync(objects, { recursive: true });
+    expect(readdirSync(join(folder, "objects", Bucket))).toHaveLength(1);
     await put("0123456789", { Key: `${Key}x` });
     expect(await sizes()).toEqual([10, 10]);
   });
