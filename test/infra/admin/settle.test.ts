@@ -5,8 +5,10 @@ import type { StoredEvent } from "../../../shared/history/event.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
+import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { storeRun } from "../../support/fixtures/runs.ts";
+import { failure } from "../../support/processes/failure.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 
 const misbehave = (fault: object) =>
@@ -139,5 +141,29 @@ describe("order settle", () => {
       "order.checkout_failed",
       "order.settled",
     ]);
+  });
+
+  it("changes nothing if the checkout or the order has changed since it was read", async () => {
+    const { id } = await orderWithOneAttachment();
+    const isWrite = ({ operation }: TableCall) => operation === "TransactWriteItems";
+    const doubt = { outcome_unknown: true, calls_end_by: new Date(Date.now() - 60_000).toISOString() };
+    const other = "The order's checkout has changed meanwhile: run order show.\n";
+    for (const [name, value] of Object.entries({
+      run: "another",
+      status: "RUNNING",
+      outcome_unknown: false,
+      calls_end_by: new Date().toISOString(),
+      checked_out: true,
+    })) {
+      await storeRun(id, doubt);
+      beforeTableCall(isWrite, () => storeRun(id, { ...doubt, [name]: value }));
+      expect(await admin(["order", "settle", id, ...open()]), name).toEqual(failure(1, other));
+      expect(await orderReport(id), name).toMatchObject({ state: "CART", checkout: { [name]: value, reason: null } });
+    }
+    await storeRun(id, doubt);
+    const when = { equals: { state: "CART" } };
+    const ended = { update: keys.order(id), set: { state: "CHECKED_OUT" }, when } as const;
+    beforeTableCall(isWrite, () => transact({ ended }));
+    expect(await admin(["order", "settle", id, "--checked-out", ...because])).toEqual(failure(1, other));
   });
 });
