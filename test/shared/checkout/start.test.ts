@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
+import { readActualRun, startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { beginRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
 import { firstState } from "../../../shared/checkout/checkout-schema.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { storeRun } from "../../support/fixtures/runs.ts";
 import { carrier } from "../../support/servers/carrier.ts";
@@ -57,6 +59,29 @@ describe("starting a checkout with the SDK's client", () => {
     await storeRun(order.id, { run: "the-late", status: "RUNNING" });
     const reason = "The run the-other is checking this order out.";
     expect(await waitForCheckout(order.id, "the-late", 10)).toEqual({ run: "the-late", status: "FAILED", reason });
+  });
+
+  it("reads a run again whose execution has ended, because it may have recorded its end meanwhile", async () => {
+    const { id } = await orderWithOneAttachment();
+    const started_at = new Date(Date.now() - 61_000).toISOString();
+    await storeRun(id, { run: "gone", status: "RUNNING", started_at });
+    let reads = 0;
+    const isSecondRead = ({ items }: TableCall) => {
+      if (items.some(({ pk, sk }) => pk === keys.checkout(id).pk && sk === keys.checkout(id).sk)) reads += 1;
+      return reads === 2;
+    };
+    beforeTableCall(isSecondRead, () => storeRun(id, { run: "gone", status: "FAILED" }));
+    expect(await readActualRun(id)).toMatchObject({ run: "gone", status: "FAILED" });
+  });
+
+  it("under a name that is in use returns the running execution, if its input is the same", async () => {
+    const { workflow } = stepFunctions;
+    const orders = [await orderWithOneAttachment(), await orderWithOneAttachment()] as const;
+    const start = (n: 0 | 1) => workflow.start("in-use", JSON.stringify({ order_id: orders[n].id }));
+    const first = await start(0);
+    expect([await start(0), await start(1)]).toEqual([first, undefined]);
+    await first?.ended;
+    expect(await start(0)).toBeUndefined();
   });
 
   it("takes an id in lower case from another system, and refuses at once what is no id", async () => {
