@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { startCarrier } from "../../../infra/local/carrier.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
@@ -114,6 +116,11 @@ describe("the simulated carrier", () => {
     };
     const first = await putAndRead();
     const second = await putAndRead();
+    // A cart that cannot be stored is no refusal.
+    mkdirSync(join(folder, "full.json"));
+    const { url, close } = await startCarrier({ folder });
+    onTestFinished(close);
+    await expect(fetch(url + place("full"), { method: "PUT", body: form() })).rejects.toThrow("fetch failed");
     expect(second).toMatchObject({ before: first.after, status: 201, after: { attachments: [{ received: 1 }] } });
   });
 });
