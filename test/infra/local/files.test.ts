@@ -325,7 +325,7 @@ describe("the embedded S3", () => {
         return "closed meanwhile";
       }
     };
-    await vi.waitUntil(() => !readdirSync("/proc/self/fd").map(linkOf).includes(file()));
+    await vi.waitUntil(() => !readdirSync("/proc/self/fd").map(linkOf).includes(file()), { timeout: 30_000 });
   });
 
   it("returns a 503 when its folder cannot be used, and works again afterwards", async () => {

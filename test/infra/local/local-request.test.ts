@@ -87,7 +87,7 @@ describe("the proxy in front of the embedded DynamoDB", () => {
     const received: [IncomingMessage, ServerResponse][] = [];
     const { url, port } = await proxyTo((...each) => received.push(each));
     const receive = async (count: number): Promise<[IncomingMessage, ServerResponse]> =>
-      vi.waitUntil(() => received[count - 1]);
+      vi.waitUntil(() => received[count - 1], { timeout: 30_000 });
     const send = (headers = "", body = "") => {
       const socket = connect(port, "127.0.0.1");
       socket.write(`POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}\r\n${body}`);
