@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { open, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -68,6 +69,11 @@ const download = async (parentId: string, id: string, { to = ".", force }: Optio
   const created = await open(part, "wx", 0o600).catch((error: Error) => {
     throw new CommandError(`The file cannot be written (${error.message}): choose another path with --to.`);
   });
+  const interrupt = () => {
+    rmSync(part, { force: true });
+    process.exit(130);
+  };
+  process.on("SIGINT", interrupt);
   try {
     const writing = () => pipeline(verified({ bytes, sha256 }, openRecorded), created.createWriteStream());
     await withProgress(writing, `Downloading ${formatCount(bytes)} bytes …`);
@@ -75,6 +81,8 @@ const download = async (parentId: string, id: string, { to = ".", force }: Optio
   } catch (error) {
     await rm(part, { force: true });
     throw error instanceof FileError ? new CommandError(`The attachment ${id}: ${error.message}.`) : error;
+  } finally {
+    process.off("SIGINT", interrupt);
   }
   printRecord({ id, path, bytes, sha256 });
 };

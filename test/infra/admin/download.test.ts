@@ -1,7 +1,11 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { historyOf } from "../../../infra/admin/history.ts";
+import { listen } from "../../../infra/local/listen.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { newId } from "../../../shared/schema/fields.ts";
@@ -70,6 +74,21 @@ describe("attachment download", () => {
       `The attachment ${id} was deleted at \\S+Z by -: key \\w+, user \\w+: see \`history request`,
     );
     expect(await admin(["attachment", "download", t.request("acme"), id])).toEqual(failure(1, deleted));
+  });
+
+  it("leaves no part of a file after Ctrl-C", async () => {
+    const { order, attachment } = await attached();
+    const slow = await listen(
+      createServer((_, outgoing) => outgoing.writeHead(200, { "content-length": 15 }).write("%")),
+    );
+    onTestFinished(slow.close);
+    const args = ["infra/admin/admin.ts", "attachment", "download", order.id, attachment, "--to", folder];
+    const env = { ...process.env, AWS_ENDPOINT_URL_S3: slow.url };
+    const child = spawn(process.execPath, args, { env, stdio: "ignore" });
+    await vi.waitUntil(async () => (await readdir(folder)).length > 0, { timeout: 20_000 });
+    child.kill("SIGINT");
+    const [code] = await once(child, "close");
+    expect([code, await readdir(folder)]).toEqual([130, []]);
   });
 
   it("replaces an existing file only with --force", async () => {
