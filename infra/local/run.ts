@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
+import { env } from "../../shared/env.ts";
 import { fail, portOf, requireSeparator } from "./command.ts";
 
 /** `npm start`: runs the whole service on this machine. Loads it only if the options are valid. */
@@ -82,10 +83,17 @@ const handlerIn = async (file: string | undefined) => {
   return handler;
 };
 
+/** Throws if a variable is invalid. Otherwise, every request or every checkout would fail. */
+const requireVariables = () => {
+  const { logLevel, maxFileBytes, maxUploadBytes, carrierTimeoutMs, carrierMaxWaitSeconds } = env;
+  for (const read of [logLevel, maxFileBytes, maxUploadBytes, carrierTimeoutMs, carrierMaxWaitSeconds]) read();
+};
+
 const run = async () => {
   requireSeparator("start", Object.keys(known));
   const { values } = parseArgs({ options: known });
   if (values.help) return console.log(help);
+  requireVariables();
   const options = {
     quiet: values.quiet,
     verbose: values.verbose,

@@ -243,6 +243,14 @@ it.runIf(exhaustive)(
 );
 
 describe("npm start", () => {
+  it.each([
+    ["LOG_LEVEL", "debug", "must be one of DEBUG, INFO, WARN, ERROR, SILENT, not debug."],
+    ["CARRIER_TIMEOUT_MS", "40000", "must be a whole number up to 35000, not 40000."],
+  ])("does not start with an invalid %s, with which requests or checkouts would fail", async (name, value, problem) => {
+    const { ready, output } = services.spawnService([], { [name]: value });
+    expect([await ready, output.stderr]).toEqual([false, `The environment variable ${name} ${problem}\n`]);
+  });
+
   const signals = ["SIGTERM", "SIGKILL"] as const;
   it.runIf(exhaustive).each(signals)("leaves nothing behind when npm alone is sent %s", async (signal) => {
     const { child, ready, output } = services.spawnService([], {}, ["npm", "start", "--"]);
