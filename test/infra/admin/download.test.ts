@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -9,6 +9,7 @@ import { listen } from "../../../infra/local/listen.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { newId } from "../../../shared/schema/fields.ts";
+import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { upload } from "../../support/fixtures/attachments.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
@@ -46,6 +47,7 @@ describe("attachment download", () => {
     const path = join(folder, "loa.pdf");
     expect(printed).toEqual({ id: attachment, path, bytes: 15, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
     expect(await readFile(path, "utf8")).toBe(content);
+    if (process.platform !== "win32") expect((await stat(path)).mode & 0o777).toBe(0o600);
     allowAll();
     expect(await downloads(parent)).toMatchObject([
       {
@@ -109,6 +111,14 @@ describe("attachment download", () => {
     expect(await downloads(parent)).toEqual([]);
   });
 
+  it("writes no file if the event cannot be recorded", async () => {
+    const { download } = await attached();
+    const isWrite = ({ operation }: TableCall) => operation === "TransactWriteItems";
+    beforeTableCall(isWrite, () => Promise.reject(new Error("The table is full.")));
+    expect(await download("--to", folder)).toEqual(failure(1, "The table is full."));
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   it("leaves nothing behind if the stored file is another one or gone", async () => {
     const { order, attachment, parent, download } = await attached();
     const key = fileKey(parent, attachment);
@@ -118,6 +128,8 @@ describe("attachment download", () => {
     await removeFile(key);
     const isGone = `The attachment ${attachment}: its file is missing from storage.`;
     expect(await download("--to", folder)).toEqual(failure(1, isGone));
+    // The other file was opened. This one could not be.
+    expect(await downloads(parent)).toHaveLength(1);
     const [request = ""] = order.requests;
     const none = `There is no attachment ${attachment} in ${request}`;
     expect(await admin(["attachment", "download", request, attachment])).toEqual(failure(1, none));
