@@ -114,6 +114,15 @@ describe("orders whose last run has failed", () => {
     const again = ["order", "checkout", "--failed", "--account", account];
     const refused = await admin([...again, "--json"]);
     expect([refused.code, JSON.parse(refused.stdout)]).toMatchObject([1, [{ id: first.id, status: "FAILED" }]]);
+    const env = { STATE_MACHINE_ARN: `${process.env.STATE_MACHINE_ARN}-other` };
+    const unstarted = await admin([...again, "--json"], { env });
+    const notStarted = {
+      id: first.id,
+      run: null,
+      status: "FAILED",
+      reason: expect.stringContaining("stateMachineArn"),
+    };
+    expect([unstarted.code, JSON.parse(unstarted.stdout)]).toEqual([1, [notStarted]]);
     expect(await adminJson(again)).toEqual([
       { id: first.id, run: `checkout-${first.id}-3`, status: "SUCCEEDED", reason: null },
     ]);

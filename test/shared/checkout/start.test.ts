@@ -32,6 +32,8 @@ describe("starting a checkout with the SDK's client", () => {
     expect(await waitForCheckout(order.id, one, 10)).toEqual({ run: one, status: "SUCCEEDED", reason: null });
     expect(await upstream.calls(order.id)).toEqual(["PUT 201", "POST 200"]);
     expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");
+    await storeRun(order.id, { run: "later", reason: "Another run's." });
+    expect(await waitForCheckout(order.id, one, 10)).toEqual({ run: one, status: "SUCCEEDED", reason: null });
   });
 
   it("beside a run that was faster waits for the end of that one", async () => {
