@@ -9,7 +9,11 @@ import { listen } from "../../../infra/local/listen.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
 import { newId } from "../../../shared/schema/fields.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { apply } from "../../../shared/tenants/apply.ts";
 import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import { operator } from "../../support/fixtures/apply.ts";
 import { upload } from "../../support/fixtures/attachments.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
@@ -109,6 +113,30 @@ describe("attachment download", () => {
     const cannot = /The file cannot be written \(ENOENT.+\): choose another path with --to\.\n$/;
     expect(await download("--to", join(folder, "no", "file"))).toEqual(failure(1, cannot));
     expect(await downloads(parent)).toEqual([]);
+  });
+
+  it("writes into the folder only, whatever the attachment's filename is", async () => {
+    const { parent, attachment, download } = await attached();
+    const names = { "../up": "up", "a\\b\n": "a_b_", "..": attachment };
+    for (const [filename, written] of Object.entries(names)) {
+      const update = keys.attachment(parent, attachment);
+      await transact({ attachment: { update, set: { filename }, when: { exists: true } } });
+      expect((await download("--to", folder)).code, filename).toBe(0);
+      expect(await readFile(join(folder, written), "utf8"), filename).toBe(content);
+    }
+    expect((await readdir(folder)).sort()).toEqual(Object.values(names).sort());
+  });
+
+  it("finds the attachments of a request and of an order that a file gave the same id", async () => {
+    const t = await tenants();
+    const id = newId();
+    const requests = { one: { id, order: "one", type: "PORT_IN" } };
+    await apply({ orders: { one: { id, account: t.account("acme") } }, requests }, operator());
+    for (const type of ["request", "order"]) {
+      const attachment = await upload(`/api/v1/${type}s/${id}/attachments`, t.key("acme"));
+      expect(await adminJson(["attachment", "show", id, attachment.id])).toMatchObject({ id: attachment.id });
+    }
+    expect(await adminJson(["attachment", "list", id])).toHaveLength(2);
   });
 
   it("writes no file if the event cannot be recorded", async () => {
