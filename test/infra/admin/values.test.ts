@@ -7,7 +7,7 @@ import { tryApply } from "../../../shared/tenants/apply.ts";
 import { knownPermissions } from "../../../shared/tenants/permissions.ts";
 import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { operator } from "../../support/fixtures/apply.ts";
-import { tenants } from "../../support/fixtures/tenants.ts";
+import { customer, tenants } from "../../support/fixtures/tenants.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
@@ -35,6 +35,18 @@ describe("a command with invalid values", () => {
       [["apply", "/"], 1, /^\/ is a directory/m],
     ] as const)
       expect(await admin(args), args.join(" ")).toEqual(failure(expected, message));
+  });
+
+  it("is not one that issues a key for a user several levels above or beside it", async () => {
+    const { accounts, subAccounts } = await customer({ levels: 3, subAccounts: 1 });
+    for (const [of, account] of [
+      [accounts[0], accounts[2]],
+      [accounts[1], subAccounts[0]],
+    ] as const) {
+      const { id: user } = await adminJson(["user", "create", "--account", of ?? ""]);
+      const issued = await adminJson(["key", "issue", "--account", account ?? "", "--user", user]);
+      expect(issued).toMatchObject({ key: expect.stringMatching(/^apik_/) });
+    }
   });
 
   it.each([
