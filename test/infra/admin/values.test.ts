@@ -88,6 +88,13 @@ describe("permissions", () => {
     expect(knownPermissions).toEqual([...new Set([...exact, ...wildcards])].sort());
   });
 
+  it("that a command both grants and removes are removed", async () => {
+    const id = (await tenants()).user("ops");
+    const [one = "", other = ""] = knownPermissions;
+    const change = ["user", "permissions", id, "--set", other, "--add", one, "--remove", one];
+    expect(await adminJson(change)).toEqual({ id, permissions: [other] });
+  });
+
   it("that no operation requires are granted with a warning, which names the nearest one that is known", async () => {
     const t = await tenants();
     const [acme, ops] = [t.account("acme"), t.user("ops")];
