@@ -95,7 +95,9 @@ describe.each(sampledParentTypes("order"))("an Idempotency-Key on an upload to a
   it("creates one attachment for 20 concurrent POSTs, which all return the same response", async () => {
     const ownList = t.attachments(kind, "done");
     const key = newKey();
-    const responses = await atOnce(20, () => post(key, form(), ownList));
+    // All but one find the reference_id in use, too.
+    const parts = { "data[reference_id]": randomUUID() };
+    const responses = await atOnce(20, () => post(key, form(parts), ownList));
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([201]));
     expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
     expect(responses.filter(({ headers }) => headers.get("idempotency-replayed") === null)).toHaveLength(1);
