@@ -100,7 +100,6 @@ export const readFileForm = (incoming: IncomingMessage): Promise<FileForm | unde
     form.once("error", reject);
     form.once("finish", () => resolve(files === 1 ? { metadata, bytes, sha256: digest.digest("hex") } : undefined));
     incoming.once("error", reject);
-    incoming.once("close", () => incoming.complete || reject(new Error("the body was cut off")));
     incoming.pipe(form);
   }).catch(() => undefined);
 
