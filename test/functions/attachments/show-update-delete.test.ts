@@ -1,4 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { keys } from "../../../shared/table/keys.ts";
+import { get } from "../../../shared/table/read.ts";
+import { transact } from "../../../shared/table/write.ts";
 import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
@@ -128,6 +131,18 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       expect(responses.filter(({ status }) => status === 200)).toHaveLength(12);
       expect(responses.filter(({ status }) => status === 404)).toHaveLength(12);
       expect(pageOf(await call("GET", list, { key: own.key("acme") }))).toMatchObject({ ids: [], total: 0 });
+    });
+
+    it("that could not remove the file succeeds for one of two concurrent repetitions", async () => {
+      const { id } = await upload(path, key);
+      const parent = { type: kind, id: t[kind]("acme") };
+      const stored = await get(keys.attachment(parent, id));
+      await call("DELETE", `${path}/${id}`, { key });
+      const expires_at = Date.now() / 1_000 + 60;
+      const put = { ...stored, ...keys.unfinishedDelete(parent, id), expires_at };
+      await transact({ unfinished: { put } });
+      const responses = await atOnce(2, () => call("DELETE", `${path}/${id}`, { key }));
+      expect(responses.map(({ status }) => status).sort()).toEqual([200, 404]);
     });
   });
 });
