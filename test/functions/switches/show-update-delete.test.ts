@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { switchProblems } from "../../../shared/switches/switch-schema.ts";
-import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
+import { atOnce, beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { newSwitch, patch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call, codeOf, invalidParametersOf, notFoundBody, takenBody } from "../../support/requests/client.ts";
@@ -165,6 +165,16 @@ describe("concurrent requests", () => {
     const responses = await atOnce(24, () => patch(key, id, { name: "After the race" }));
     expect(responses.map(({ status }) => status)).toEqual(Array(24).fill(200));
     expect((await show(id)).headers.get("etag")).toBe('"2"');
+  });
+
+  it("delete a switch under the name that it got meanwhile, which is free again", async () => {
+    const { id } = await newSwitch(key, { name: "Before the delete" });
+    const isWrite = ({ operation }: TableCall) => operation === "TransactWriteItems";
+    beforeTableCall(isWrite, () => patch(key, id, { name: "After the rename" }));
+    const response = await remove(id);
+    expect([response.status, response.headers.get("etag")]).toEqual([200, '"2"']);
+    expect(switchOf(response).name).toBe("After the rename");
+    await newSwitch(key, { name: "After the rename" });
   });
 
   it("delete each of 12 switches once with 24 DELETEs, and the total stays exact", async () => {
