@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
+import { atOnce, beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
 import { call, errorBody, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
@@ -131,6 +131,15 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       expect(responses.filter(({ status }) => status === 200)).toHaveLength(12);
       expect(responses.filter(({ status }) => status === 404)).toHaveLength(12);
       expect(pageOf(await call("GET", list, { key: own.key("acme") }))).toMatchObject({ ids: [], total: 0 });
+    });
+
+    it("returns the document with a change that came meanwhile", async () => {
+      const { id } = await upload(path, key);
+      const isWrite = ({ operation }: TableCall) => operation === "TransactWriteItems";
+      beforeTableCall(isWrite, () => patch(id, { name: "Changed meanwhile" }));
+      const response = await call("DELETE", `${path}/${id}`, { key });
+      expect([response.status, response.headers.get("etag")]).toEqual([200, '"2"']);
+      expect(attachmentOf(response).name).toBe("Changed meanwhile");
     });
 
     it("that could not remove the file succeeds for one of two concurrent repetitions", async () => {
