@@ -26,14 +26,17 @@ type HttpRequest = {
 export const sendRequest = (url: URL, { method, headers, body, endsAt, maxCharacters }: HttpRequest) =>
   new Promise<HttpResponse>((resolve, reject) => {
     // Loaded by the first request, because an import would take a third of the cold start of a step that sends none.
-    const { request } = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http");
+    const isSecure = url.protocol === "https:";
+    const { request } = process.getBuiltinModule(isSecure ? "node:https" : "node:http");
     const signal = AbortSignal.timeout(Math.max(0, endsAt - Date.now()));
     const outgoing = request(url, { method, headers, signal });
     outgoing.on("error", reject);
+    const { promise: sent, resolve: startWith } = Promise.withResolvers<void>();
+    sent.catch((error: Error) => outgoing.destroy(error));
     outgoing.on("socket", (socket) => {
-      const send = () => sendInTime(outgoing, endsAt, typeof body === "function" ? body(signal) : body);
+      const send = () => startWith(sendInTime(outgoing, endsAt, typeof body === "function" ? body(signal) : body));
       if (outgoing.reusedSocket) send();
-      else socket.once(url.protocol === "https:" ? "secureConnect" : "connect", send);
+      else socket.once(isSecure ? "secureConnect" : "connect", send);
     });
     // An unsolicited 101. Without this listener, Node would close the connection without a response or an error.
     outgoing.on("upgrade", ({ statusCode: status = 0 }, socket) => {
@@ -44,8 +47,7 @@ export const sendRequest = (url: URL, { method, headers, body, endsAt, maxCharac
       const { statusCode: status = 0, headersDistinct } = incoming;
       const names = Object.keys(headersDistinct);
       const received = Object.fromEntries(names.map((name) => [name, headersDistinct[name]?.join(", ")]));
-      const ready = status < 300 ? allSent(outgoing) : Promise.resolve();
-      ready
+      (status < 300 ? sent : Promise.resolve())
         .then(() => beginningOf(incoming, maxCharacters(status)))
         .then((text) => resolve({ status, headers: received, text }))
         .catch(reject)
@@ -56,35 +58,25 @@ export const sendRequest = (url: URL, { method, headers, body, endsAt, maxCharac
 /**
  * Sends a request whose connection exists, and creates each chunk only when the connection has taken the one before. What waited in
  * this process for its connection would be sent even if the process was frozen until long after the end: what is due when it goes
- * on runs in any order, so the timeout may come too late.
+ * on runs in any order, so the timeout may come too late. Rejects if the connection is closed before everything was sent.
  */
-const sendInTime = (outgoing: ClientRequest, endsAt: number, body: string | AsyncIterable<Uint8Array> | undefined) => {
-  const closed = new Promise<void>((resolve) => outgoing.once("close", resolve));
-  const inTime = () => {
-    if (Date.now() >= endsAt) throw Object.assign(new Error("The request is over."), { code: "ETIMEDOUT" });
-    return outgoing;
+const sendInTime = async (
+  outgoing: ClientRequest,
+  endsAt: number,
+  body: string | AsyncIterable<Uint8Array> | undefined,
+): Promise<void> => {
+  const closed = new Promise<never>((_, reject) => outgoing.once("close", () => reject(errorOf("ECONNRESET"))));
+  closed.catch(() => {});
+  const inTime = (send: (done: () => void) => void) => {
+    if (Date.now() >= endsAt) throw errorOf("ETIMEDOUT");
+    return Promise.race([closed, new Promise<void>(send)]);
   };
-  const send = async () => {
-    if (typeof body !== "object") return inTime().end(body);
-    for await (const chunk of body) {
-      await Promise.race([closed, new Promise((resolve) => inTime().write(chunk, resolve))]);
-      if (outgoing.destroyed) return;
-    }
-    outgoing.end();
-  };
-  send().catch((error: Error) => outgoing.destroy(error));
+  if (typeof body !== "object") return inTime((done) => outgoing.end(body, done));
+  for await (const chunk of body) await inTime((done) => outgoing.write(chunk, done));
+  await inTime((done) => outgoing.end(done));
 };
 
-/** Resolves when the whole body was sent. Rejects if the connection is closed before. */
-const allSent = (outgoing: ClientRequest) =>
-  new Promise<void>((resolve, reject) => {
-    const settle = () =>
-      outgoing.writableFinished
-        ? resolve()
-        : reject(Object.assign(new Error("The connection was closed too early."), { code: "ECONNRESET" }));
-    if (outgoing.writableFinished || outgoing.destroyed) settle();
-    else outgoing.once("finish", settle).once("close", settle);
-  });
+const errorOf = (code: string) => Object.assign(new Error("It was not sent."), { code });
 
 const beginningOf = async (body: AsyncIterable<Uint8Array>, length: number): Promise<string> => {
   let text = "";
