@@ -102,7 +102,7 @@ export const addApplyCommand = (program: Command): void => {
       const document = await readDocument(file);
       const origin = await operatorOrigin();
       const isDry = dryRun || isDryRun(document);
-      const applyAll = (isStopped?: () => boolean) => apply(document, origin, { dryRun, isStopped });
+      const applyAll = (signal?: AbortSignal) => apply(document, origin, { dryRun, signal });
       const applying = () => (isDry ? applyAll() : stopOnInterrupt(applyAll)).catch(printPartly);
       const applied = await withProgress(applying, "Applying …");
       const { created, changed, unchanged } = countsOf(applied);
@@ -116,16 +116,16 @@ export const addApplyCommand = (program: Command): void => {
 };
 
 /** Ctrl-C stops after the transaction in progress, so that what was written is printed. */
-const stopOnInterrupt = async <T>(act: (isStopped: () => boolean) => Promise<T>): Promise<T> => {
-  let isInterrupted = false;
+const stopOnInterrupt = async <T>(act: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const stop = new AbortController();
   const interrupt = () => {
     // Both the terminal and npm send the signal to this process, so it can arrive twice.
-    if (!isInterrupted) console.error("\nStopping …");
-    isInterrupted = true;
+    if (!stop.signal.aborted) console.error("\nStopping …");
+    stop.abort(new CommandError("Nothing was changed."));
   };
   process.on("SIGINT", interrupt);
   try {
-    return await act(() => isInterrupted);
+    return await act(stop.signal);
   } finally {
     process.off("SIGINT", interrupt);
   }

@@ -22,7 +22,7 @@ import {
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
 import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
-import { type EntryWrites, StoppedError, writeAll } from "./transactions.ts";
+import { type EntryWrites, writeAll } from "./transactions.ts";
 
 /** The result of `apply` for an entry. Only this result contains a generated API key. */
 type Result = {
@@ -43,12 +43,12 @@ type Path<S extends SectionName = SectionName> = readonly [S, string];
 
 type Planned = EntryWrites & { readonly path: Path; readonly result: Result };
 
-/** A transaction failed after others. `applied` is the part that was written. Without a cause, stored data had changed meanwhile. */
+/** A transaction failed, or was not begun, after others. `applied` is the part that was written. Without a cause, stored data had changed or the signal has ended it. */
 export class PartlyAppliedError extends Error {
   readonly applied: Applied;
   readonly isMendable: boolean;
   constructor(applied: Applied, cause: unknown) {
-    const isMendable = cause === undefined || cause instanceof ApiError || cause instanceof StoppedError;
+    const isMendable = cause === undefined || cause instanceof ApiError;
     const advice = " Apply it again to complete it; give entries without an id the id shown here.";
     super(`Only a part of the file is applied.${isMendable ? advice : ""}`, { cause });
     this.applied = applied;
@@ -62,8 +62,8 @@ type Options = {
   readonly maxResultBytes?: number;
   /** Called with the version of each existing account, user or API key in the file. */
   readonly precondition?: Precondition | undefined;
-  /** Called before each transaction. */
-  readonly isStopped?: (() => boolean) | undefined;
+  /** Ends the writes between two transactions. If nothing was written, its reason is thrown. */
+  readonly signal?: AbortSignal | undefined;
 };
 
 /**
@@ -73,7 +73,7 @@ type Options = {
  */
 export const apply = async (document: unknown, origin: Origin, options: Options = {}): Promise<Applied> => {
   const { dryRun = false, sections = sectionNames, maxResultBytes = Number.POSITIVE_INFINITY } = options;
-  const { precondition, isStopped } = options;
+  const { precondition, signal } = options;
   for (let attempt = 1; ; attempt += 1) {
     const { planned, warnings, isDry } = await planFile(document, origin, dryRun, sections, precondition);
     const all = resultsOf(planned, warnings);
@@ -83,10 +83,11 @@ export const apply = async (document: unknown, origin: Origin, options: Options 
         problemIn("body", "", "constraint.length", "would return a result that is too large: apply it in parts"),
       ]);
     if (isDry) return all;
-    const failure = await writeAll(planned, isStopped);
+    const failure = await writeAll(planned, signal);
     if (!failure) return all;
     if (failure.written.length > 0) throw new PartlyAppliedError(resultsOf(failure.written, warnings), failure.cause);
     if (failure.cause) throw failure.cause;
+    signal?.throwIfAborted();
     // Stored data changed after it was read, so plan again.
     await backOff(attempt, new Error("Something of the file changed each time."));
   }

@@ -41,17 +41,17 @@ const transactionsOf = <E extends EntryWrites>(entries: readonly E[]): Transacti
 
 type Failure<E> = { readonly written: readonly E[]; readonly cause?: unknown };
 
-/** The caller has stopped the writes between two transactions. */
-export class StoppedError extends Error {}
-
-/** Writes all entries. If a write fails, returns the entries written before it, and the cause unless only a condition failed. */
+/**
+ * Writes all entries. If a write fails, returns the entries written before it, and the cause unless only a condition failed. `signal`
+ * ends the writes between two transactions.
+ */
 export const writeAll = async <E extends EntryWrites>(
   entries: readonly E[],
-  isStopped = () => false,
+  signal?: AbortSignal,
 ): Promise<Failure<E> | undefined> => {
   const written: E[] = [];
   for (const transaction of transactionsOf(entries)) {
-    if (isStopped()) return { written, cause: new StoppedError("Nothing was changed.") };
+    if (signal?.aborted) return { written };
     try {
       const failed = transaction.writes.size > 0 ? await transact(Object.fromEntries(transaction.writes)) : new Map();
       if (failed.size > 0) return { written };

@@ -304,7 +304,7 @@ describe("a call", () => {
         }
       };
       const body = () => ({ headers: { "Content-Length": String(bytes) }, chunks, failure: () => failure });
-      return callCarrier({ method: "PUT", path: "/", body, endsBy: Date.now() + 2_000 });
+      return callCarrier({ method: "PUT", path: "/", body, endsBy: Date.now() + 30_000 });
     };
 
     it("is done once the rest was sent", async () => {
