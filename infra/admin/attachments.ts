@@ -66,15 +66,16 @@ const download = async (parentId: string, id: string, { to = ".", force }: Optio
     return file;
   };
   const part = `${path}.${process.pid}.part`;
-  const created = await open(part, "wx", 0o600).catch((error: Error) => {
-    throw new CommandError(`The file cannot be written (${error.message}): choose another path with --to.`);
-  });
   const interrupt = () => {
     rmSync(part, { force: true });
     process.exit(130);
   };
+  // Before the file exists, so that there is no moment at which Ctrl-C leaves it.
   process.on("SIGINT", interrupt);
   try {
+    const created = await open(part, "wx", 0o600).catch((error: Error) => {
+      throw new CommandError(`The file cannot be written (${error.message}): choose another path with --to.`);
+    });
     const writing = () => pipeline(verified({ bytes, sha256 }, openRecorded), created.createWriteStream());
     await withProgress(writing, `Downloading ${formatCount(bytes)} bytes …`);
     await rename(part, path);
