@@ -24,7 +24,11 @@ const orNone = <T extends z.core.$ZodType>(schema: T) => z._default(z.nullable(s
 export const Stage = z
   .strictObject({
     retainData: z._default(z.boolean(), false),
-    carrierUrl: orNone(z.url({ protocol: /^https?$/, error: "must be an https: or http: URL" })),
+    carrierUrl: orNone(
+      z
+        .url({ protocol: /^https?$/, error: "must be an https: or http: URL" })
+        .check(z.regex(/^[^?#]*$/, { error: "must have no query and no fragment, because paths are appended to it" })),
+    ),
     carrierFunction: orNone(matching(functionName, "must be the name or the ARN of a function")),
     alarmEmail: orNone(z.email()),
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),

@@ -67,6 +67,12 @@ const urlOf = (name: string, value: string | undefined): string | undefined => {
   return value?.replace(/\/$/, "") || undefined;
 };
 
+const carrierUrlOf = (name: string, value: string | undefined): string | undefined => {
+  if (value && /[?#]/.test(value))
+    throw new Error(`${name} must have no query and no fragment, because paths are appended to it.`);
+  return urlOf(name, value);
+};
+
 const uploadOriginOf = (value: string): string => {
   const origin = URL.canParse(value) ? new URL(value).origin : "null";
   if (origin === value) return value;
@@ -102,7 +108,8 @@ const run = async () => {
     throttle: throttleOf(values.throttle),
     maxWait: maxWaitOf(values["max-wait"]),
     postTo: urlOf("--events-to", values["events-to"]),
-    carrierUrl: urlOf("--carrier-url", values["carrier-url"]) ?? urlOf("CARRIER_URL", process.env.CARRIER_URL),
+    carrierUrl:
+      carrierUrlOf("--carrier-url", values["carrier-url"]) ?? carrierUrlOf("CARRIER_URL", process.env.CARRIER_URL),
     uploadOrigins: (values["upload-origin"] ?? []).map(uploadOriginOf),
     malwareScan: values["malware-scan"],
     carrierFunction: await handlerIn(values["carrier-function"]),

@@ -60,6 +60,8 @@ describe("a stage's file", () => {
     ['{\n  "throttleRate": many\n}\n', /stage_1\.json: SyntaxError: .*JSON/],
     [{ carierUrl: carrierUrl }, /stage_1\.json: Unrecognized key: "carierUrl"$/],
     [{ carrierUrl: "carrier", throttleRate: "7" }, /stage_1\.json: carrierUrl: .+; throttleRate: .+$/],
+    [{ carrierUrl: "https://carrier.example/?tenant=1" }, /carrierUrl: must have no query and no fragment, because/],
+    [{ carrierUrl: "https://carrier.example/#/api" }, /carrierUrl: must have no query/],
     [{ carrierUrl, carrierFunction: "f" }, /carrierFunction: must be null, because/],
     [{ carrierFunction: "not a function" }, /carrierFunction: must be the name or the ARN of a function/],
     [{ retainData: true }, /carrierUrl: must be an https: URL, because/],

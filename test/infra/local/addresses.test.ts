@@ -87,6 +87,7 @@ it("npm start -- --carrier-url checks out at the carrier, with its token", async
 
 it.each([
   ["--carrier-url carrier.example", {}, "--carrier-url must be an http: or https: URL, not carrier.example."],
+  ["--carrier-url https://x/?y=1", {}, "--carrier-url must have no query and no fragment, because"],
   ["--quiet", { CARRIER_URL: "ftp://x" }, "CARRIER_URL must be an http: or https: URL, not ftp://x."],
   [
     "--upload-origin http://x/y",
