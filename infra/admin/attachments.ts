@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { open, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -65,7 +66,8 @@ const download = async (parentId: string, id: string, { to = ".", force }: Optio
     if (file) await transact({ event });
     return file;
   };
-  const part = `${path}.${process.pid}.part`;
+  // No other download has this name, so the one that is removed below is always this one.
+  const part = `${path}.${randomUUID().slice(0, 8)}.part`;
   const interrupt = () => {
     rmSync(part, { force: true });
     process.exit(130);
