@@ -130,6 +130,18 @@ describe("the sweep", () => {
     expect(await storedKeys()).toEqual([]);
   });
 
+  it("skips no day that became due while a sweep was unfinished", async () => {
+    await sweep(2);
+    await orphan(1, ago(29));
+    await orphan(2, ago(58));
+    let left = 1;
+    const remainingMs = () => (left-- > 0 ? 20_000 : 19_999);
+    expect(await sweep(3, { remainingMs })).toMatchObject({ removed: 1, finished: false });
+    // The rest of the sweep of the day before, which does not include the oldest file. That one is due today.
+    expect(await sweep(4)).toMatchObject({ removed: 0, finished: true });
+    expect(await sweep(4)).toMatchObject({ removed: 1, finished: true });
+  });
+
   it("removes the same files after a failure of S3 or DynamoDB", async () => {
     for (const [proxy, operation] of [
       [proxies.files, /ListObjectsV2/],
