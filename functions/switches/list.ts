@@ -1,12 +1,12 @@
 import { endpoint, withPage } from "../../shared/http/endpoint.ts";
 import { listReply } from "../../shared/http/responses.ts";
-import { accountOfSwitches } from "../../shared/switches/access.ts";
+import { countedAccountOfSwitches } from "../../shared/switches/access.ts";
 import { switchPage } from "../../shared/switches/read.ts";
 import { listSwitchesRoutes } from "../../shared/switches/routes.ts";
 import { switchDocument } from "../../shared/switches/switch-schema.ts";
 
 const endpointOf = (owner: "own" | "inPath") =>
-  endpoint(listSwitchesRoutes[owner], withPage(accountOfSwitches, switchPage), async ({ account, page }) =>
+  endpoint(listSwitchesRoutes[owner], withPage(countedAccountOfSwitches, switchPage), async ({ account, page }) =>
     listReply(await page, account.switch_count, (item) => switchDocument(item, item.included)),
   );
 

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import pLimit from "p-limit";
-import { readCountedAccount } from "../../shared/tenants/accounts.ts";
-import type { Account } from "../../shared/tenants/tenant-schema.ts";
+import { type CountedAccount, readCountedAccount } from "../../shared/tenants/accounts.ts";
 import { change, create } from "./apply-command.ts";
 import { UsageError } from "./command-errors.ts";
 import { ask } from "./confirm.ts";
@@ -10,9 +9,9 @@ import { format, printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
-type Counted = Account & { readonly below: number };
+type Counted = CountedAccount & { readonly below: number };
 
-const accountDetails = ({ id, name, ancestors, features, switch_count }: Account) => ({
+const accountDetails = ({ id, name, ancestors, features, switch_count }: CountedAccount) => ({
   id,
   name,
   level: ancestors.length + 1,

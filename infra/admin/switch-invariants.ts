@@ -15,12 +15,12 @@ const listingAccounts = ({ account, ancestors }: Owner) => [...ancestors, accoun
 const nameKey = ({ account, name }: Owner) =>
   keys.switchName(account, createHash("sha256").update(name).digest("base64url"));
 
-/** An account's count is the sum of the counts in its own item and in its count items. */
+/** An account's count is the sum of its count items. */
 export function* switchChecks(item: StoredItem, sums: Sums): Generator<Check> {
   const { pk, sk } = item;
   if (sk === "SWITCH") yield* ofSwitch(item, sums);
   if (!pk.startsWith("ACCOUNT#")) return;
-  if (/^ACCOUNT($|#SWITCH_COUNT#)/.test(sk)) addCount(sums, pk, Number(item.switch_count));
+  if (sk.startsWith("ACCOUNT#SWITCH_COUNT#")) addCount(sums, pk, Number(item.switch_count));
   if (sk.startsWith("SWITCH_NAME#")) yield nameCheck(item);
   if (sk.startsWith("SWITCH#")) yield entryCheck(item);
 }

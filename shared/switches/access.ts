@@ -1,7 +1,7 @@
 import { notFound, permissionMissing, unauthorized } from "../errors.ts";
 import type { Route } from "../route.ts";
 import type { AccessCheck, Attempt, PathId } from "../tenants/access.ts";
-import { readAccount, readCountedAccount } from "../tenants/accounts.ts";
+import { type CountedAccount, readAccount, readCountedAccount } from "../tenants/accounts.ts";
 import { type Account, canAccess, hasPermission } from "../tenants/tenant-schema.ts";
 import { readSwitch } from "./read.ts";
 import type { Switch } from "./switch-schema.ts";
@@ -20,20 +20,20 @@ const requirePermission = ({ route: { permission }, user, note }: Attempt<Switch
 type Owner = { readonly owner: string };
 
 /** `named` is the account in the path, `account` the one whose switches the API key can access. */
-type FoundAccount = {
+type FoundAccount<A> = {
   readonly accountId: PathId | undefined;
-  readonly named: Account | undefined;
-  readonly account: Account | undefined;
+  readonly named: A | undefined;
+  readonly account: A | undefined;
 };
 
 /**
  * For listing the switches of an account, and creating one in it: the account in the path or, without one, the API key's own. For
  * an account that the API key cannot access, reads nothing more.
  */
-export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Owner & { readonly account: Account }> = {
-  load: async ({ pathId, apiKey }, { parent, operation }) => {
-    // A list returns the exact number of its switches.
-    const read = operation === "index" ? readCountedAccount : readAccount;
+const accountReadBy = <A extends Account>(
+  read: (id: string) => Promise<A | undefined>,
+): AccessCheck<CollectionRoute, FoundAccount<A>, Owner & { readonly account: A }> => ({
+  load: async ({ pathId, apiKey }, { parent }) => {
     const accountId = parent ? pathId("account_id") : undefined;
     const [named, caller] = await Promise.all([accountId?.id ? read(accountId.id) : undefined, apiKey]);
     if (!accountId) return { accountId, named, account: caller && (await read(caller.account)) };
@@ -50,7 +50,11 @@ export const accountOfSwitches: AccessCheck<CollectionRoute, FoundAccount, Owner
     requirePermission(attempt);
     return { account, owner: account.id };
   },
-};
+});
+
+export const accountOfSwitches = accountReadBy(readAccount);
+/** A list returns the exact number of its switches. */
+export const countedAccountOfSwitches = accountReadBy<CountedAccount>(readCountedAccount);
 
 export const oneSwitch: AccessCheck<
   ItemRoute,

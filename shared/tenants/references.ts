@@ -153,7 +153,7 @@ const accountResolver = ({ file, stored, idOf, nameOf, report }: Lookups) => {
     if (isTooDeep || ancestors.length >= limits.accountLevels)
       report(path, `makes a tree of more than ${limits.accountLevels} levels`);
     const features = { ordering_attachment_access: entry.features?.ordering_attachment_access ?? false };
-    return { id: idOf("accounts", name), name: entry.name ?? "", ancestors, features, switch_count: 0 };
+    return { id: idOf("accounts", name), name: entry.name ?? "", ancestors, features };
   };
   return account;
 };

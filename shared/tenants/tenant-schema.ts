@@ -10,8 +10,6 @@ export const Account = z.object({
   /** The accounts above it, root first. */
   ancestors: z.array(z.string()),
   features: z.object({ ordering_attachment_access: z.boolean() }),
-  /** The number of switches. It is 0 in the stored item; `readCountedAccount` adds the count items. */
-  switch_count: z.number(),
   ...versioned,
 });
 export type Account = z.infer<typeof Account>;

@@ -92,7 +92,8 @@ describe("the check of the invariants", () => {
     "a switch's name has its owner": () => write({ put: { ...keys.switchName(t.acme, "hash"), switch: t.switch } }),
     "a switch is in its lists": () => write({ delete: keys.switchEntry(t.acme, t.switch) }),
     "a list's entry has its switch": () => write({ put: { ...keys.switchEntry(t.acme, unknownId), id: unknownId } }),
-    "switch_count is exact": () => write({ update: keys.account(t.east), add: { switch_count: -1 }, when: {} }),
+    "switch_count is exact": () =>
+      write({ update: keys.switchCount(t.east, t.switch), add: { switch_count: -1 }, when: {} }),
   };
 
   it.each(Object.entries(damages))("reports a violation: %s", async (rule, damage) => {
