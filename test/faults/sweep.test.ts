@@ -59,6 +59,12 @@ const slow = (name: string) => async (called: { readonly operation: string }) =>
 const storedKeys = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
 const sweep = (days: number, more = {}) => sweepOrphanFiles({ now: later(days), ...more });
 
+/** The time left for a sweep that stops after this many days. */
+const enoughFor = (days: number) => {
+  let left = days;
+  return () => (left-- > 0 ? 20_000 : 19_999);
+};
+
 describe("the sweep", () => {
   it("removes only files that have no metadata and are older than a day", async () => {
     const { id } = await upload(t.attachments("request", "acme"), t.key("acme"));
@@ -112,8 +118,7 @@ describe("the sweep", () => {
     for (let n = 1; n <= 4; n += 1) await orphan(n, ago(9 - n));
     const { id, key } = await orphan(5, ago(7));
     await transact({ known: { put: { ...keys.attachment(parent, id), id } } });
-    let left = 2;
-    const remainingMs = () => (left-- > 0 ? 20_000 : 19_999);
+    const remainingMs = enoughFor(2);
     expect(await sweep(2, { remainingMs })).toEqual({ days: 2, files: 3, removed: 2, finished: false });
     expect(await storedKeys()).toHaveLength(3);
     expect(await sweep(2, { remainingMs })).toMatchObject({ files: 0, finished: false });
@@ -123,9 +128,11 @@ describe("the sweep", () => {
 
   it("resumes within a day of many files", async () => {
     await Promise.all(Array.from({ length: 60 }, (_, n) => orphan(n, ago(9))));
-    let left = 1;
-    const remainingMs = () => (left-- > 0 ? 20_000 : 19_999);
-    expect(await sweep(2, { remainingMs, force: true })).toMatchObject({ files: 60, removed: 49, finished: false });
+    expect(await sweep(2, { remainingMs: enoughFor(1), force: true })).toMatchObject({
+      files: 60,
+      removed: 49,
+      finished: false,
+    });
     expect(await sweep(2, { force: true })).toMatchObject({ files: 11, removed: 11, finished: true });
     expect(await storedKeys()).toEqual([]);
   });
@@ -134,10 +141,8 @@ describe("the sweep", () => {
     await sweep(2);
     await orphan(1, ago(29));
     await orphan(2, ago(58));
-    let left = 1;
-    const remainingMs = () => (left-- > 0 ? 20_000 : 19_999);
-    expect(await sweep(3, { remainingMs })).toMatchObject({ removed: 1, finished: false });
-    // The rest of the sweep of the day before, which does not include the oldest file. That one is due today.
+    expect(await sweep(3, { remainingMs: enoughFor(1) })).toMatchObject({ removed: 1, finished: false });
+    // Finishes the sweep of the day before. The oldest file's day is due only in today's sweep.
     expect(await sweep(4)).toMatchObject({ removed: 0, finished: true });
     expect(await sweep(4)).toMatchObject({ removed: 1, finished: true });
   });
