@@ -66,7 +66,7 @@ const download = async (parentId: string, id: string, { to = ".", force }: Optio
     if (file) await transact({ event });
     return file;
   };
-  // No other download has this name, so the one that is removed below is always this one.
+  // No other download uses this name, so a failed one removes only its own part.
   const part = `${path}.${randomUUID().slice(0, 8)}.part`;
   const interrupt = () => {
     rmSync(part, { force: true });
