@@ -9,7 +9,7 @@ import { format, printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
-type Counted = CountedAccount & { readonly below: number };
+type ListedAccount = CountedAccount & { readonly below: number };
 
 const accountDetails = ({ id, name, ancestors, features, switch_count }: CountedAccount) => ({
   id,
@@ -20,7 +20,7 @@ const accountDetails = ({ id, name, ancestors, features, switch_count }: Counted
   parent: ancestors.at(-1) ?? null,
 });
 
-const rowsOf = (accounts: readonly Counted[]) => {
+const rowsOf = (accounts: readonly ListedAccount[]) => {
   const names = new Map(accounts.map(({ id, name }) => [id, name]));
   return accounts.map((one) => {
     const { parent, ...details } = accountDetails(one);
@@ -30,7 +30,7 @@ const rowsOf = (accounts: readonly Counted[]) => {
 };
 
 /** Returns an account and all accounts below it, parents first; without an id, the root accounts. */
-const accountsToList = async (id: string | undefined): Promise<Counted[]> => {
+const accountsToList = async (id: string | undefined): Promise<ListedAccount[]> => {
   const top = id === undefined ? [] : [await findAccount(id)];
   const all = [...top, ...(await Array.fromAsync(accountsBelow(id ?? null)))];
   const above = all.flatMap(({ ancestors }) => ancestors);

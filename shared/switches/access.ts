@@ -1,7 +1,7 @@
 import { notFound, permissionMissing, unauthorized } from "../errors.ts";
 import type { Route } from "../route.ts";
 import type { AccessCheck, Attempt, PathId } from "../tenants/access.ts";
-import { type CountedAccount, readAccount, readCountedAccount } from "../tenants/accounts.ts";
+import { readAccount, readCountedAccount } from "../tenants/accounts.ts";
 import { type Account, canAccess, hasPermission } from "../tenants/tenant-schema.ts";
 import { readSwitch } from "./read.ts";
 import type { Switch } from "./switch-schema.ts";
@@ -54,7 +54,7 @@ const accountReadBy = <A extends Account>(
 
 export const accountOfSwitches = accountReadBy(readAccount);
 /** A list returns the exact number of its switches. */
-export const countedAccountOfSwitches = accountReadBy<CountedAccount>(readCountedAccount);
+export const countedAccountOfSwitches = accountReadBy(readCountedAccount);
 
 export const oneSwitch: AccessCheck<
   ItemRoute,
