@@ -56,7 +56,7 @@ export const settle = async (given: string, outcome: Outcome, because: string, a
   const resource = { type: "order", id, version: null };
   const change = { type: "order.settled", account, resource, outcome, evidence: { reason: because } } as const;
   const order = keys.order(id);
-  const failed = await transact({
+  const unmet = await transact({
     run: {
       update: keys.checkout(id),
       set: { outcome_unknown: false, reason: withSentence(withoutDoubt(reason), settled[outcome]) },
@@ -69,7 +69,7 @@ export const settle = async (given: string, outcome: Outcome, because: string, a
     open: outcome === "open" ? undefined : { delete: keys.openCheckout(id) },
     event: recordOf(change, origin),
   });
-  if (failed.size > 0) throw new CommandError("The order's checkout has changed meanwhile: run order show.");
+  if (unmet) throw new CommandError("The order's checkout has changed meanwhile: run order show.");
   const late = outcome === "checked_out" ? await lateChanges(id) : undefined;
   const next = outcome === "open" && !format.json ? { next: `\`order checkout ${id}\` continues.` } : {};
   printRecord({ id, outcome, ...(late && (format.json ? late : tooLate(late))), ...next });

@@ -67,11 +67,11 @@ export const createAttachment = async (
   const storedAs = fileKey(parent, created.id);
   await putFile(storedAs, file);
   const attachment = attachmentOf(created);
-  const failed = await putMetadata(parent, attachment, origin, idempotency?.write(created));
-  if (failed.size === 0) return { attachment, replayed: false };
+  const unmet = await putMetadata(parent, attachment, origin, idempotency?.write(created));
+  if (!unmet) return { attachment, replayed: false };
   // If an attempt had no response, the transaction may still commit and need the file. If it does not, the sweep removes the file.
-  if (failed.final) await removeFile(storedAs);
-  return winnerOrThrow(parent, failed, idempotency, attachmentOf);
+  if (unmet.isSettled) await removeFile(storedAs);
+  return winnerOrThrow(parent, unmet, idempotency, attachmentOf);
 };
 
 /** Used for replays, which do not read the file. */
@@ -98,9 +98,9 @@ export const completeUpload = async (
   const created = { id: upload.id, at: origin.now.toISOString() };
   const attachment = attachmentOf(created);
   const claim = claimUpload(parent, upload);
-  const failed = await putMetadata(parent, attachment, origin, idempotency?.write(created), claim);
-  if (failed.size === 0) return { attachment, replayed: false };
-  return winnerOrThrow(parent, failed, idempotency, attachmentOf);
+  const unmet = await putMetadata(parent, attachment, origin, idempotency?.write(created), claim);
+  if (!unmet) return { attachment, replayed: false };
+  return winnerOrThrow(parent, unmet, idempotency, attachmentOf);
 };
 
 const recordChange = (
@@ -131,16 +131,16 @@ const putMetadata = (parent: Parent, attachment: Attachment, origin: Origin, ide
 /** Returns the attachment of another request with the same Idempotency-Key. Throws if the transaction failed for another reason. */
 const winnerOrThrow = (
   parent: Parent,
-  failed: Awaited<ReturnType<typeof putMetadata>>,
+  unmet: NonNullable<Awaited<ReturnType<typeof putMetadata>>>,
   idempotency: Idempotency | undefined,
   attachmentOf: (created: Created) => Attachment,
 ): CreatedAttachment => {
-  if (idempotency && failed.has("idempotency"))
-    return { attachment: attachmentOf(idempotency.winner(failed.get("idempotency"))), replayed: true };
-  if (failed.has("parent") || failed.has("order")) throw notFound(parent.type, parent.id);
-  const resource = { id: failed.get("reference")?.attachment, type: `${parent.type}_attachment` };
+  if (idempotency && unmet.has("idempotency"))
+    return { attachment: attachmentOf(idempotency.winner(unmet.get("idempotency"))), replayed: true };
+  if (unmet.has("parent") || unmet.has("order")) throw notFound(parent.type, parent.id);
+  const resource = { id: unmet.get("reference")?.attachment, type: `${parent.type}_attachment` };
   const referenceTaken = alreadyTaken("/data/reference_id", resource);
-  throw invalid([...(failed.has("upload") ? [alreadyUsed] : []), ...(failed.has("reference") ? [referenceTaken] : [])]);
+  throw invalid([...(unmet.has("upload") ? [alreadyUsed] : []), ...(unmet.has("reference") ? [referenceTaken] : [])]);
 };
 
 const putReference = (parent: Parent, id: string, uuid: string) =>
@@ -174,12 +174,12 @@ export const updateAttachment = (
   optimisticWrite(current, origin, precondition, reread(parent, current.id), async (latest, origin) => {
     const { properties, set, written } = updateOf(Attachment, latest, changes, origin.now);
     if (properties.length === 0) return latest;
-    const failed = await transact({
+    const unmet = await transact({
       attachment: { update: keys.attachment(parent, latest.id), set, when: { equals: { version: latest.version } } },
       ...changeParent(parent),
       event: recordChange("updated", parent, written, origin, properties),
     });
-    return failed.size === 0 ? written : undefined;
+    return unmet ? undefined : written;
   });
 
 /**
@@ -210,14 +210,14 @@ export const deleteAttachment = async (
     throw error;
   }
   if (unfinished) {
-    const failed = await transact({ unfinished: { delete: unfinishedKey, when: { exists: true } } });
-    if (failed.size > 0) throw attachmentNotFound(parent, deleted.id);
+    const unmet = await transact({ unfinished: { delete: unfinishedKey, when: { exists: true } } });
+    if (unmet) throw attachmentNotFound(parent, deleted.id);
   }
   return deleted;
 };
 
 const deleteMetadata = async (parent: Parent, latest: Attachment, origin: Origin): Promise<Attachment | undefined> => {
-  const failed = await transact({
+  const unmet = await transact({
     attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },
     reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
     ...changeParent(parent, -1),
@@ -231,5 +231,5 @@ const deleteMetadata = async (parent: Parent, latest: Attachment, origin: Origin
       },
     },
   });
-  return failed.size === 0 ? latest : undefined;
+  return unmet ? undefined : latest;
 };

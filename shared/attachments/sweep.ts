@@ -102,8 +102,8 @@ const readBookmark = async (today: string, dryRun: boolean): Promise<Bookmark> =
   if (stored) return parseItem(Bookmark, stored);
   const first: Bookmark = { first_on: today };
   if (dryRun) return first;
-  const failed = await transact({ sweep: { put: { ...keys.sweep(), ...first }, when: { exists: false } } });
-  return parseItem(Bookmark, failed.get("sweep") ?? first);
+  const unmet = await transact({ sweep: { put: { ...keys.sweep(), ...first }, when: { exists: false } } });
+  return parseItem(Bookmark, unmet?.get("sweep") ?? first);
 };
 
 /** Makes today the day of the first sweep, if there was none, for a stack without a schedule. Throws 503 if DynamoDB is unavailable. */

@@ -41,7 +41,7 @@ export const createUpload = async (
   const created = { id: newId(now.getTime()), at: now.toISOString() };
   const upload: Upload = { ...file, id: created.id, inserted_at: created.at, state: "open" };
   const expires_at = Math.ceil(now.getTime() / 1000) + limits.uploadSeconds + recordSeconds;
-  const [failed, document] = await Promise.all([
+  const [unmet, document] = await Promise.all([
     transact({
       idempotency: idempotency?.write(created),
       upload: {
@@ -51,8 +51,8 @@ export const createUpload = async (
     }),
     uploadDocument(parent, file, created),
   ]);
-  if (!idempotency || !failed.has("idempotency")) return { document, replayed: false };
-  const winner = idempotency.winner(failed.get("idempotency"));
+  if (!idempotency || !unmet?.has("idempotency")) return { document, replayed: false };
+  const winner = idempotency.winner(unmet.get("idempotency"));
   return { document: await uploadDocument(parent, file, winner), replayed: true };
 };
 

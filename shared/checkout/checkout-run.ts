@@ -103,8 +103,8 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
       ? await recordEnd("order.checkout_failed", { order_id, run: last.run }, crashOf(last), now)
       : undefined;
   const open: Write = { put: { ...keys.openCheckout(order_id), id: order_id } };
-  const failed = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, open, event });
-  return failed.size === 0 ? locked : undefined;
+  const unmet = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, open, event });
+  return unmet ? undefined : locked;
 };
 
 /** Updates a run if it is as expected, and records the event, if any. Returns false if the run has changed or lost its lock. */
@@ -115,8 +115,8 @@ export const updateRun = async (
   event?: Write,
 ): Promise<boolean> => {
   const when = { equals: { run, ...expected } };
-  const failed = await transact({ run: { update: keys.checkout(order_id), set, when }, event });
-  return failed.size === 0;
+  const unmet = await transact({ run: { update: keys.checkout(order_id), set, when }, event });
+  return !unmet;
 };
 
 export const originOf = ({ run }: RunRef, now: Date): Origin => ({

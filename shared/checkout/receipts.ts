@@ -19,8 +19,8 @@ export type Target = {
 /** Writes a receipt, unless it has changed since it was read, because a step may run twice at the same time. */
 export const replaceReceipt = async (request: string, before: Receipt | undefined, receipt: Receipt) => {
   const when = before ? unchanged(before) : { exists: false };
-  const failed = await transact({ receipt: { update: keys.receipt(request, receipt.attachment), set: receipt, when } });
-  return failed.size === 0;
+  const unmet = await transact({ receipt: { update: keys.receipt(request, receipt.attachment), set: receipt, when } });
+  return !unmet;
 };
 
 const unchanged = ({ at, state, attempts }: Receipt) => ({ equals: { at, state, attempts } });
@@ -59,11 +59,11 @@ export const completeReceipt = async (
   const earlier = before?.in_flight_until ?? null;
   const in_flight_until = isOver ? earlier : laterOf(now.getTime() + lateMs(announced.bytes), earlier);
   const completed = { ...announced, ...outcome, at: now.toISOString(), in_flight_until };
-  const failed = await transact({
+  const unmet = await transact({
     receipt: { update: keys.receipt(target.request, announced.attachment), set: completed, when: unchanged(announced) },
     event: outcome.state && recordDecision(target, completed, outcome.state, refused, now),
   });
-  return failed.size === 0 ? completed : undefined;
+  return unmet ? undefined : completed;
 };
 
 const recordDecision = (

@@ -78,7 +78,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const announced = { outcome_unknown: true, calls_end_by, ...(!outcome_unknown && { sealed: true }) };
   const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
   const unchanged = { attachments_version: state.version };
-  const failed = await transact({
+  const unmet = await transact({
     run: {
       update: keys.checkout(ref.order_id),
       set: announced,
@@ -88,8 +88,8 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
       ? undefined
       : { update: keys.order(ref.order_id), set: { seal }, when: { equals: unchanged } },
   });
-  if (failed.has("run")) return lookAgain(submission);
-  if (failed.has("order")) return forwardAgain(submission);
+  if (unmet?.has("run")) return lookAgain(submission);
+  if (unmet) return forwardAgain(submission);
   const sentAt = Date.now();
   return recordResponse(submission, calls_end_by, sentAt, await checkOutUpstream(ref.order_id, endsBy));
 };
@@ -148,7 +148,7 @@ const conclude = async (
   next: Partial<State> & Pick<StepResult, "next" | "wait_seconds">,
 ): Promise<StepResult> => {
   const { order_id } = submission.ref;
-  const failed = await transact({
+  const unmet = await transact({
     run: {
       update: keys.checkout(order_id),
       set: { ...changes, outcome_unknown: doubt, ...(!doubt && { sealed: false }) },
@@ -156,7 +156,7 @@ const conclude = async (
     },
     order: doubt ? undefined : { update: keys.order(order_id), remove: ["seal"], when: { exists: true } },
   });
-  return failed.size === 0 ? { ...submission.state, ...next } : lookAgain(submission);
+  return unmet ? lookAgain(submission) : { ...submission.state, ...next };
 };
 
 const stop = (submission: Submission, announced: string, changes: Changes, doubt: boolean) =>
@@ -184,13 +184,13 @@ const finish = async (submission: Submission): Promise<StepResult> => {
   const now = new Date();
   const ended_at = now.toISOString();
   const succeeded = { status: "SUCCEEDED", outcome_unknown: false, ended_at, reason, ...nothingToRetry };
-  const failed = await transact({
+  const unmet = await transact({
     order: { update: keys.order(order_id), set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
     run: { update: keys.checkout(order_id), set: succeeded, when: { equals: { run, status: "RUNNING" } } },
     open: { delete: keys.openCheckout(order_id) },
     event: await recordEnd("order.checked_out", ref, reason, now),
   });
-  return failed.size === 0 ? { ...state, next: "DONE", reason } : lookAgain(submission);
+  return unmet ? lookAgain(submission) : { ...state, next: "DONE", reason };
 };
 
 const describeLateChanges = ({ not_forwarded, not_withdrawn }: Awaited<ReturnType<typeof lateChanges>>) => {

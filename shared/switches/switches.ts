@@ -63,17 +63,17 @@ export const createSwitch = async (
   if (idempotency?.created) return { created: newSwitch(account, settings, idempotency.created), replayed: true };
   const creation = { id: newId(origin.now.getTime()), at: origin.now.toISOString() };
   const created = newSwitch(account, settings, creation);
-  const failed = await transact<string>({
+  const unmet = await transact<string>({
     idempotency: idempotency?.write(creation),
     name: putName(created),
     switch: { put: { ...keys.switch(created.id), ...created }, when: { exists: false } },
     ...listWrites(created, 1),
     event: recordChange("created", created, origin),
   });
-  if (failed.size === 0) return { created, replayed: false };
-  if (idempotency && failed.has("idempotency"))
-    return { created: newSwitch(account, settings, idempotency.winner(failed.get("idempotency"))), replayed: true };
-  throw nameTaken(failed.get("name"));
+  if (!unmet) return { created, replayed: false };
+  if (idempotency && unmet.has("idempotency"))
+    return { created: newSwitch(account, settings, idempotency.winner(unmet.get("idempotency"))), replayed: true };
+  throw nameTaken(unmet.get("name"));
 };
 
 const reread = (id: string) => async (): Promise<Switch> => {
@@ -95,25 +95,25 @@ export const updateSwitch = (
     const { properties, set, written } = updateOf(Switch, latest, changes, origin.now);
     if (properties.length === 0) return latest;
     const isRenamed = properties.includes("name");
-    const failed = await transact({
+    const unmet = await transact({
       switch: { update: keys.switch(latest.id), set, when: { equals: { version: latest.version } } },
       name: isRenamed ? putName(written) : undefined,
       formerName: isRenamed ? { delete: nameKey(latest) } : undefined,
       event: recordChange("updated", written, origin, properties),
     });
-    if (failed.has("switch")) return undefined;
-    if (failed.has("name")) throw nameTaken(failed.get("name"));
+    if (unmet?.has("switch")) return undefined;
+    if (unmet) throw nameTaken(unmet.get("name"));
     return written;
   });
 
 /** Deletes a switch, its name and its entries in all lists in one transaction. Returns the switch as it was. */
 export const deleteSwitch = (current: Switch, origin: Origin, precondition: Precondition): Promise<Switch> =>
   optimisticWrite(current, origin, precondition, reread(current.id), async (latest, origin) => {
-    const failed = await transact<string>({
+    const unmet = await transact<string>({
       switch: { delete: keys.switch(latest.id), when: { equals: { version: latest.version } } },
       name: { delete: nameKey(latest) },
       ...listWrites(latest, -1),
       event: recordChange("deleted", latest, origin),
     });
-    return failed.size === 0 ? latest : undefined;
+    return unmet ? undefined : latest;
   });

@@ -20,14 +20,14 @@ const transactItem = (write: Write) => {
 };
 
 /** The stored item, if there is one, for each write whose condition failed, by the write's name. */
-type FailedConditions<Name extends string> = ReadonlyMap<Name, Item | undefined> & {
+type Unmet<Name extends string> = ReadonlyMap<Name, Item | undefined> & {
   /** Every attempt has had a response, so the transaction can no longer commit. */
-  readonly final: boolean;
+  readonly isSettled: boolean;
 };
 
 /**
- * Runs up to 100 named writes, all or none. Names without a write are skipped. Returns the writes whose conditions failed;
- * if there are none, everything was written. Conflicts with other transactions are retried with jitter.
+ * Runs up to 100 named writes, all or none. Names without a write are skipped. Returns undefined if all were written,
+ * and otherwise the writes whose conditions failed. Conflicts with other transactions are retried with jitter.
  *
  * Every attempt, including the SDK's retries, has the same token and the same writes. If an attempt commits after its
  * caller has given up on it, the next attempt therefore succeeds instead of failing a condition.
@@ -35,22 +35,20 @@ type FailedConditions<Name extends string> = ReadonlyMap<Name, Item | undefined>
  */
 export const transact = async <Name extends string>(
   writes: Readonly<Record<Name, Write | undefined>>,
-): Promise<FailedConditions<Name>> => {
+): Promise<Unmet<Name> | undefined> => {
   const named = namedWrites(writes);
   const input = { TransactItems: named.map(([, write]) => transactItem(write)), ClientRequestToken: randomUUID() };
-  let final = true;
-  let conflict: unknown;
+  let isSettled = true;
   for (let attempt = 1; ; attempt += 1) {
-    const failed = await dynamodb()
-      .send(new TransactWriteCommand(input))
-      .then(() => new Map<Name, Item | undefined>())
-      .catch((error: unknown) => {
-        final &&= attemptsOf(error) === 1;
-        conflict = error;
-        return failedConditions(error, named);
-      });
-    if (failed !== "retry") return Object.assign(failed, { final });
-    await backOff(attempt, conflict);
+    try {
+      await dynamodb().send(new TransactWriteCommand(input));
+      return undefined;
+    } catch (error) {
+      isSettled &&= attemptsOf(error) === 1;
+      const unmet = unmetConditions(error, named);
+      if (unmet !== "retry") return Object.assign(unmet, { isSettled });
+      await backOff(attempt, error);
+    }
   }
 };
 
@@ -67,7 +65,7 @@ const namedWrites = <Name extends string>(writes: Readonly<Record<Name, Write | 
   return named;
 };
 
-const failedConditions = <Name extends string>(
+const unmetConditions = <Name extends string>(
   error: unknown,
   named: readonly [Name, Write][],
 ): Map<Name, Item | undefined> | "retry" => {

@@ -53,8 +53,8 @@ export const writeAll = async <E extends EntryWrites>(
   for (const transaction of transactionsOf(entries)) {
     if (signal?.aborted) return { written };
     try {
-      const failed = transaction.writes.size > 0 ? await transact(Object.fromEntries(transaction.writes)) : new Map();
-      if (failed.size > 0) return { written };
+      const unmet = transaction.writes.size > 0 && (await transact(Object.fromEntries(transaction.writes)));
+      if (unmet) return { written };
     } catch (cause) {
       return { written, cause };
     }
