@@ -27,7 +27,7 @@ export const limits = {
   idempotencySeconds: 24 * 60 * 60,
   /** Levels of an account tree, the root included. */
   accountLevels: 8,
-  /** In the file of `admin apply`: the number of a user's permissions, and the lengths of a permission and of a date and time. */
+  /** In the file of `patchbay apply`: the number of a user's permissions, and the lengths of a permission and of a date and time. */
   permissions: 1_000,
   permissionLength: 255,
   dateTimeLength: 64,

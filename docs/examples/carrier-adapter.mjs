@@ -2,7 +2,7 @@
  * An adapter function: it sends each call of a checkout to the carrier at CARRIER_URL, as it would be sent without an adapter.
  * Change it to speak your carrier's protocol. To try it:
  *
- *     npm start -- --carrier-function docs/examples/carrier-adapter.mjs
+ *     ./patchbay start --carrier-function docs/examples/carrier-adapter.mjs
  */
 import { createHash } from "node:crypto";
 import http from "node:http";

@@ -3,7 +3,7 @@ import { beginStep, failStep, forwardStep, type Step, submitStep } from "../../s
 
 /**
  * The checkout of an order, in Amazon States Language: every attachment reaches the carrier before the cart is checked out.
- * Its input is `{"order_id"}`. AWS, emulators and the local service run it, so it uses JSONPath only. `npm run synth` writes it
+ * Its input is `{"order_id"}`. AWS, emulators and the local service run it, so it uses JSONPath only. `./patchbay synth` writes it
  * to cdk.out/checkout.asl.json; shared/checkout/README.md has a picture of it.
  */
 

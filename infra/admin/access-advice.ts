@@ -1,4 +1,4 @@
-/** The remedies that `admin access` prints for a refusal. */
+/** The remedies that `patchbay access` prints for a refusal. */
 
 type Refusal = {
   /** The failed check, and its subject, such as an id or a permission. */

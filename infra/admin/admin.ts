@@ -2,7 +2,7 @@ import { setLogOutput } from "../../shared/log.ts";
 import { safeLines } from "./output.ts";
 import { runCommand } from "./program.ts";
 
-/** The operators' CLI: `npm run admin -- <command>`. */
+/** The operators' CLI: `./patchbay <command>`. */
 
 // EPIPE means that the reader of the pipe, such as `head`, has read enough. With any other error, the disk is full, for example.
 for (const stream of [process.stdout, process.stderr])

@@ -83,12 +83,12 @@ export const changeAsRead = async <T extends { readonly version: number }, R>(
 
 const help = `
 Complete example: docs/examples/customer.json
-  npm run -s admin -- apply docs/examples/customer.json --dry-run
+  ./patchbay apply docs/examples/customer.json --dry-run
 
 Short example:
   echo '{"accounts": {"acme": {"name": "Acme", "features": {"ordering_attachment_access": true}}},
          "users": {"ops": {"account": "acme", "permissions": ["ordering_request_attachments:*"]}},
-         "keys": {"ops": {"account": "acme", "user": "ops"}}}' | npm run -s admin -- apply -
+         "keys": {"ops": {"account": "acme", "user": "ops"}}}' | ./patchbay apply -
 
 A reference is a name in the file or the id of an existing item. An entry whose id (a ULID) exists changes that item, and
 leaves what it does not name as it is. The output has the id and the status of each entry (created, changed, unchanged),

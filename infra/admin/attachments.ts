@@ -107,7 +107,7 @@ export const addAttachmentCommands = (attachment: Command): void => {
     .addHelpText(
       "after",
       `
-Example: npm run admin -- attachment download 01J… 01K… --to loa.pdf
+Example: ./patchbay attachment download 01J… 01K… --to loa.pdf
 
 It needs the evidence policy (the stack's output EvidencePolicyArn): the operators' policy does not allow reading files.`,
     )

@@ -27,7 +27,7 @@ const lackOfEmulators = /not enabled on expires_at|NotImplemented|UnknownOperati
 const isOnEmulator = () =>
   Object.entries(process.env).some(([name, value]) => name.startsWith("AWS_ENDPOINT_URL") && value);
 
-const generalRemedy = "Deploy the stack (`npm run deploy`), or correct --stack or the environment variables.";
+const generalRemedy = "Deploy the stack (`./patchbay deploy`), or correct --stack or the environment variables.";
 
 type Find = () => Promise<string | Notice> | string;
 
@@ -121,7 +121,7 @@ const checksOfTarget: readonly Check[] = [
   [
     "table's stream",
     checkStream,
-    "No event is published. `npm run restore` turns on the stream of a restored table: see infra/runbook.md.",
+    "No event is published. `./patchbay restore` turns on the stream of a restored table: see infra/runbook.md.",
   ],
   ["table's writes", checkTableWrites, "Nothing can be changed until this works."],
   ["bucket", checkBucket],

@@ -152,7 +152,7 @@ const hint = (text: string, { account, order }: Scope): string => {
   if (!uuid.test(text)) return "";
   const where =
     process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL
-      ? "`npm start -- --verbose` prints the X-Request-Id of each"
+      ? "`./patchbay start --verbose` prints the X-Request-Id of each"
       : `in CloudWatch Logs Insights, choose the log groups whose names begin with the stack's, and run: filter request_id = "${text}"`;
   return `A request that changed nothing is in the logs only: ${where}.`;
 };

@@ -123,7 +123,7 @@ export const addOrderCommands = (order: Command): void => {
     .addHelpText(
       "after",
       `
-Example: npm run admin -- order checkout 01J… --wait
+Example: ./patchbay order checkout 01J… --wait
 
 Starting a checkout twice is harmless: an order has one run at a time. After a failure, start it again; it forwards only what
 is missing.`,
@@ -152,7 +152,7 @@ is missing.`,
     .option("-y, --yes", "don't ask for confirmation")
     .addHelpText(
       "after",
-      '\nExample: npm run admin -- order settle 01J… --not-checked-out --asked-at 2030-01-01T09:30:00Z --reason "Ticket 4711"',
+      '\nExample: ./patchbay order settle 01J… --not-checked-out --asked-at 2030-01-01T09:30:00Z --reason "Ticket 4711"',
     )
     .action(settleAs);
 };

@@ -1,6 +1,5 @@
 import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
-import { requireSeparator, separatorHint, warnOfTaken } from "../local/command.ts";
 import { addAccessCommand } from "./access-command.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addApplyCommand, onBehalfOf } from "./apply-command.ts";
@@ -29,9 +28,9 @@ const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable
 
 /** Calls `beforeAction` with each command before it runs. */
 export const createProgram = (beforeAction: (command: Command) => void): Command => {
-  const program = new Command("admin")
+  const program = new Command("patchbay")
     .description(
-      "Patchbay's CLI for operators. It works on a deployed stack (--stack), on the table in TABLE_NAME, or on the running local stack.",
+      "Runs, deploys and operates Patchbay. The commands below work on a deployed stack (--stack), on the table in TABLE_NAME, or on the running local stack. Others, each with its own --help: start, carrier, docs, synth, deploy, deploy-local, destroy.",
     )
     .version(project.version)
     .option("--stack <name>", "the deployed stack to work on (default: PATCHBAY_STACK)")
@@ -81,36 +80,15 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
   return program;
 };
 
-/** Options that npm also has. Its configuration may set them, so a command only warns. Without them, it changes nothing more. */
-const alsoOfNpm = ["all", "json", "prefix", "version", "yes"];
-
-const optionsOf = (command: Command): readonly string[] => [
-  ...command.options.map((option) => option.name()).filter((name) => !alsoOfNpm.includes(name)),
-  ...command.commands.flatMap(optionsOf),
-];
-
-/** The npm script that runs the command: `npm run restore` is short for `npm run admin -- restore`. */
-const scriptOf = (args: readonly string[]) =>
-  args[0] === "restore" && process.env.npm_lifecycle_event === "restore" ? "restore" : "admin";
-
 /** Sets the exit code: 2 for wrong usage, 1 for any other failure. With `--json`, prints errors as JSON, too. */
 export const runCommand = async (args: readonly string[]): Promise<void> => {
   startClock();
   format.json = args.includes("--json");
   let running: Command | undefined;
-  const script = scriptOf(args);
-  const typed = script === "restore" ? args.slice(1) : args;
   try {
     const program = createProgram((command) => {
       running = command;
-      const names = command.options.map((option) => option.name());
-      warnOfTaken(
-        script,
-        names.filter((name) => alsoOfNpm.includes(name)),
-        typed,
-      );
     });
-    requireSeparator(script, optionsOf(program));
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
     // Commander throws help and the version as errors. Its other errors have become UsageErrors.
@@ -118,7 +96,7 @@ export const runCommand = async (args: readonly string[]): Promise<void> => {
     const isUsage = error instanceof UsageError;
     const usage = isUsage ? (error.usage ?? (running && usageOf(running))) : undefined;
     if (format.json) printJson(errorBody(error));
-    else console.error([explain(error), usage, isUsage && separatorHint(script, typed)].filter(Boolean).join("\n"));
+    else console.error([explain(error), usage].filter(Boolean).join("\n"));
     process.exitCode = isUsage ? 2 : 1;
   }
 };

@@ -99,7 +99,7 @@ export const addEnvCommand = (program: Command): void => {
     .description(
       "print the local stack's addresses, the demo's key and ids, and what the AWS SDK needs, as shell variables",
     )
-    .addHelpText("after", '\nExample: eval "$(npm run -s admin -- env)" && curl -s $URL/openapi.json')
+    .addHelpText("after", '\nExample: eval "$(./patchbay env)" && curl -s $URL/openapi.json')
     .action((_: unknown, command: Command) => {
       const { stack, port } = command.optsWithGlobals<TargetOptions>();
       if (stack) throw new UsageError("`env` works on local stacks only: choose one with --port.");

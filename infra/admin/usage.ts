@@ -39,7 +39,7 @@ const parametersOf = (command: Command): string =>
   ].join(" ");
 
 export const usageOf = (command: Command): string =>
-  ["Usage: admin", pathOf(command), parametersOf(command)].filter(Boolean).join(" ");
+  ["Usage: patchbay", pathOf(command), parametersOf(command)].filter(Boolean).join(" ");
 
 const missingIn = (command: Command): string[] => {
   const isGiven = (one: Option) => command.getOptionValue(one.attributeName()) !== undefined;
@@ -89,7 +89,7 @@ const describe = (command: Command, { code, message }: CommanderError): string =
   // Commander does not report `help <unknown>` as an error.
   if (code === "commander.unknownCommand" || (code === "commander.help" && typed !== path))
     return `There is no command ${typed}. Did you mean ${nearest(program, typed)}?`;
-  if (code === "commander.help") return `${typed || "admin"} needs a command.`;
+  if (code === "commander.help") return `${typed || "patchbay"} needs a command.`;
   if (/missing(Mandatory|Argument)/.test(code)) {
     const unknown = unknownOption(command);
     if (unknown) return unknown;

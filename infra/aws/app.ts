@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { App, Validations } from "aws-cdk-lib";
 import { AwsSolutionsChecks } from "cdk-nag";
 import { workflow } from "../../functions/checkout/workflow.ts";
-import { fail, requireSeparator } from "../local/command.ts";
+import { fail } from "../local/command.ts";
 import { bundle, functionNames } from "./bundle.ts";
 import { readSettings } from "./settings.ts";
 import { patchbay } from "./stack.ts";
@@ -14,7 +14,6 @@ const bundles = join(import.meta.dirname, "../../.patchbay/bundles");
 const app = new App();
 
 const prepare = async () => {
-  for (const script of ["deploy", "synth"]) requireSeparator(script, ["call", "context", "profile"]);
   const settings = readSettings(app.node.getAllContext(), process.env.AWS_ENDPOINT_URL);
   await bundle(functionNames, bundles);
   return settings;

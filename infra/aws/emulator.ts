@@ -12,7 +12,7 @@ const fileOf = (stackName: string) => join(stateFolder(), nameOf(stackName));
 export const recordEndpoint = (stackName: string, endpoint: string): void =>
   writeStateFile(nameOf(stackName), { endpoint });
 
-/** Returns the emulator's endpoint if `npm run deploy:local` deployed the stack, otherwise undefined. */
+/** Returns the emulator's endpoint if `./patchbay deploy-local` deployed the stack, otherwise undefined. */
 export const recordedEndpoint = (stackName: string): string | undefined =>
   readJsonFile(z.object({ endpoint: z.url() }), fileOf(stackName))?.endpoint;
 
@@ -53,7 +53,7 @@ export const useEmulator = async (url = "http://127.0.0.1:4566") => {
   const given = url.replace(/\/$/, "");
   await fetch(given).catch((cause: unknown) => {
     const advice = `With Docker, start LocalStack:
-  docker compose up -d --wait && npm run deploy:local
+  docker compose up -d --wait && ./patchbay deploy-local
 Without Docker, start MiniStack: see "Emulators" in infra/README.md.`;
     throw new Error(`Nothing responds at ${given}. ${advice}`, { cause });
   });

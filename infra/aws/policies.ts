@@ -44,7 +44,7 @@ export const createPolicies = (
     TenancyPolicyArn: arnOf("TenancyPolicy", "the system of record of customers applies files", [
       allow(["lambda:InvokeFunction"], apply.functionArn),
     ]),
-    // Everything that `npm run admin -- --stack` needs, except for `attachment download` and `restore`.
+    // Everything that `./patchbay --stack` needs, except for `attachment download` and `restore`.
     OperatorPolicyArn: arnOf("OperatorPolicy", "operators run its CLI", [
       allow(["cloudformation:DescribeStacks", "cloudformation:GetStackPolicy"], Aws.STACK_ID),
       ...statementsFor(storage, {
@@ -65,7 +65,7 @@ export const createPolicies = (
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),
     ]),
-    // `admin attachment download` reads a file, and writes an event.
+    // `patchbay attachment download` reads a file, and writes an event.
     EvidencePolicyArn: arnOf("EvidencePolicy", "operators download the files of attachments for disputes", [
       allow(["cloudformation:DescribeStacks"], Aws.STACK_ID),
       ...statementsFor(storage, { table: [], files: ["GetObject"] }),

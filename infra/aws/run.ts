@@ -1,24 +1,24 @@
-import { fail, requireSeparator } from "../local/command.ts";
+import { fail } from "../local/command.ts";
 import { cdk, readArguments } from "./cdk.ts";
 import { describeStack } from "./deployed-stack.ts";
 import { forgetEndpoint, recordEndpoint, useEmulator } from "./emulator.ts";
 
-/** `npm run deploy:local` and `destroy`. */
+/** `./patchbay synth`, `deploy`, `deploy-local` and `destroy`. */
 
 const usages: Readonly<Record<string, string>> = {
-  "deploy:local": `Usage: npm run deploy:local -- [-c stage=<stage>] [-c name=<name>] [options of cdk deploy]
+  "deploy-local": `Usage: ./patchbay deploy-local [-c stage=<stage>] [-c name=<name>] [options of cdk deploy]
 
 Deploys to the emulator at AWS_ENDPOINT_URL, by default http://127.0.0.1:4566. Stores the endpoint in .patchbay, where
-npm run admin -- --stack finds it.
+./patchbay --stack finds it.
 
   -c stage=<stage>      a stage in infra/aws/stages, or the path of a JSON file (default: localstack or ministack, whichever
-                        responds). Their carrier is on port 4567: npm run carrier starts a simulated one
+                        responds). Their carrier is on port 4567: ./patchbay carrier starts a simulated one
   -c name=<name>        a stack of its own: Patchbay-<stage>-<name>
   --outputs-file <file> write the stack's outputs as JSON`,
-  destroy: `Usage: npm run destroy -- [-c stage=<stage>] [-c name=<name>] [--force] [options of cdk destroy]
+  destroy: `Usage: ./patchbay destroy [-c stage=<stage>] [-c name=<name>] [--force] [options of cdk destroy]
 
 Deletes a stack with its files, by default the sandbox. If AWS_ENDPOINT_URL is set, deletes a stack on that emulator, by
-default that of deploy:local. A stage that retains its data is protected: see infra/runbook.md.
+default that of deploy-local. A stage that retains its data is protected: see infra/runbook.md.
 
   --force   do not ask for confirmation`,
 };
@@ -33,7 +33,6 @@ const stackNameOf = async (stage: string, endpoint: string | undefined) => {
 };
 
 const deployLocal = async () => {
-  requireSeparator("deploy:local", ["call", "context"]);
   const { endpoint, stage } = await useEmulator(process.env.AWS_ENDPOINT_URL);
   const stackName = await stackNameOf(stage, endpoint);
   // Even if the deployment fails, `admin --stack` must not look for the stack on AWS.
@@ -44,13 +43,13 @@ const deployLocal = async () => {
   const url = (await describeStack(stackName))?.outputs.BaseUrl;
   const chosen = Object.entries(given.context).map(([name, value]) => ` -c ${name}=${value}`);
   // Functions in containers cannot reach a carrier that listens on 127.0.0.1 only.
-  const host = stage === "localstack" ? " -- --host 0.0.0.0" : "";
+  const host = stage === "localstack" ? " --host 0.0.0.0" : "";
   console.log(`
 ${stackName} is deployed to ${endpoint}. Next:
-  npm run admin -- --stack ${stackName} doctor
-  npm run carrier${host}   # for checkouts, in another terminal
+  ./patchbay --stack ${stackName} doctor
+  ./patchbay carrier${host}   # for checkouts, in another terminal
   npm run test:e2e -- --stack ${stackName} --base-url ${url}
-  AWS_ENDPOINT_URL=${endpoint} npm run destroy${chosen.length > 0 ? ` --${chosen.join("")}` : ""}   # deletes the stack`);
+  AWS_ENDPOINT_URL=${endpoint} ./patchbay destroy${chosen.join("")}   # deletes the stack`);
   const problem = await tryRequest(`${url}/api/v1/switches`).catch(String);
   if (problem)
     console.error(`
@@ -66,7 +65,6 @@ const tryRequest = async (url: string) => {
 };
 
 const destroy = async () => {
-  requireSeparator("destroy", ["call", "context", "profile", "force"]);
   const url = process.env.AWS_ENDPOINT_URL;
   const { endpoint, stage } = url ? await useEmulator(url) : { stage: "sandbox" };
   const stackName = await stackNameOf(stage, endpoint);
@@ -83,5 +81,9 @@ const destroy = async () => {
   forgetEndpoint(stackName);
 };
 
-if (given.help) console.log(usages[script]);
-else await (script === "destroy" ? destroy() : deployLocal()).catch(fail);
+const programs: Readonly<Record<string, () => Promise<void>>> = { "deploy-local": deployLocal, destroy };
+const program = programs[script];
+
+if (!program) cdk([script, ...args]);
+else if (given.help) console.log(usages[script]);
+else await program().catch(fail);

@@ -59,7 +59,7 @@ export const prefillOf = ({ key, subAccount, order, request }: Demo): Prefill =>
   ids: { account_id: subAccount, order_id: order, request_id: request },
 });
 
-/** The shell variables of the examples. `admin env` prints them. */
+/** The shell variables of the examples. `patchbay env` prints them. */
 export const variablesOf = ({ key, account, subAccount, order, request }: Demo) => ({
   KEY: key,
   ACCOUNT: account,

@@ -44,5 +44,5 @@ Paste these:
     -d '{"type": "request_attachment", "data": {"name": "Scan"}}'
 
 In a browser: ${url}/docs
-Operators: npm run admin -- --help     Stop: Ctrl-C
+Operators: ./patchbay --help     Stop: Ctrl-C
 `;

@@ -84,6 +84,6 @@ export const openBucket = (bucket: string): void => {
   for (const key of keysIn(bucket)) {
     const { declared, bytes } = propertiesOf(objectFile(bucket, key));
     if (bytes !== declared)
-      console.error(`${key} is damaged: it has ${bytes} of ${declared} bytes. \`admin check\` reports it, too.`);
+      console.error(`${key} is damaged: it has ${bytes} of ${declared} bytes. \`patchbay check\` reports it, too.`);
   }
 };

@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
 import { startCarrier } from "./carrier.ts";
-import { fail, portOf, requireSeparator } from "./command.ts";
+import { fail, portOf } from "./command.ts";
 import { terminal } from "./terminal.ts";
 
-/** `npm run carrier`: the simulated carrier alone. */
+/** `./patchbay carrier`: the simulated carrier alone. */
 
-const help = `Usage: npm run carrier -- [options]
+const help = `Usage: ./patchbay carrier [options]
 
 Runs the simulated carrier alone, for a stack on an emulator, and prints each call. Its carts are lost when it stops.
 
@@ -20,8 +20,7 @@ const known = {
 } as const;
 
 const run = async () => {
-  requireSeparator("carrier", Object.keys(known));
-  const { port, host, help: asked } = parseArgs({ options: known }).values;
+  const { port, host, help: asked } = parseArgs({ args: process.argv.slice(3), options: known }).values;
   if (asked) return console.log(help);
   const { carrierCall: onCall } = terminal({ quiet: false, verbose: true, nameOf: () => undefined });
   const { url } = await startCarrier({ port: portOf(port), host, onCall });

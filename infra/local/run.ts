@@ -2,11 +2,11 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { env } from "../../shared/env.ts";
-import { fail, portOf, requireSeparator } from "./command.ts";
+import { fail, portOf } from "./command.ts";
 
-/** `npm start`: runs the whole service on this machine. Loads it only if the options are valid. */
+/** `./patchbay start`, and `npm start`: runs the whole service on this machine. Loads it only if the options are valid. */
 
-const help = `Usage: npm start -- [options]
+const help = `Usage: ./patchbay start [options]
 
 Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a simulated carrier.
 
@@ -96,8 +96,7 @@ const requireVariables = () => {
 };
 
 const run = async () => {
-  requireSeparator("start", Object.keys(known));
-  const { values } = parseArgs({ options: known });
+  const { values } = parseArgs({ args: process.argv.slice(3), options: known });
   if (values.help) return console.log(help);
   requireVariables();
   const options = {

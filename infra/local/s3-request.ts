@@ -57,7 +57,7 @@ const requireSignature = async (request: SentRequest): Promise<void> => {
   if (isOver || (inQuery && expiresIn > 7 * 86_400)) throw forbidden("AccessDenied", "Request has expired");
   const [accessKeyId, , signingRegion = ""] = credential.split("/");
   if (accessKeyId !== (await credentials()).accessKeyId)
-    throw forbidden("InvalidAccessKeyId", "This access key id does not exist. See `npm run admin -- env`.");
+    throw forbidden("InvalidAccessKeyId", "This access key id does not exist. See `./patchbay env`.");
   const signableHeaders = new Set(names.split(";"));
   const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => signableHeaders.has(name)));
   if (Object.keys(request.headers).some((name) => name.startsWith("x-amz-") && !(name in headers)))

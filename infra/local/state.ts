@@ -16,7 +16,7 @@ export const writeStateFile = (name: string, content: object): void => {
   }
 };
 
-/** Each running local stack has a file with its addresses, by which `npm run admin` finds it. */
+/** Each running local stack has a file with its addresses, by which `./patchbay` finds it. */
 const State = z.object({
   pid: z.number(),
   url: z.string(),

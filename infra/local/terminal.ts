@@ -113,7 +113,7 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
     warning,
     refusedOrigin: (origin: string): void =>
       warning(
-        `S3 has refused a page of ${origin}. To let its pages send files: npm start -- --upload-origin ${origin}`,
+        `S3 has refused a page of ${origin}. To let its pages send files: ./patchbay start --upload-origin ${origin}`,
       ),
     log: (fields: unknown): void => {
       const { request_id: requestId, step, ms = 0, error, ...line } = z.safeParse(LogLine, fields).data ?? {};

@@ -17,7 +17,7 @@ const rows = Object.entries(reasons)
 
 const description = `Patchbay stores supporting files (attachments) for number orders and for the requests within them, and configurations (switches) that describe how inbound SMS and MMS messages are delivered.
 
-\`npm start\` and \`npm run deploy\` print the base address. It has no trailing slash.
+\`npm start\` and \`./patchbay deploy\` print the base address. It has no trailing slash.
 
 ## Authentication
 

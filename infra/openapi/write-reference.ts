@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { pageDocument, referencePage, scalar } from "./reference.ts";
 
-/** `npm run docs`: writes the API reference as static files. */
+/** `./patchbay docs`: writes the API reference as static files. */
 
-const help = `Usage: npm run docs -- [options]
+const help = `Usage: ./patchbay docs [options]
 
 Writes index.html, scalar.js and openapi.json: the API reference, for any web server and below any path. It loads nothing
 from other hosts, and can send requests only if it is served from the origin of --server.
@@ -15,6 +15,7 @@ from other hosts, and can send requests only if it is served from the origin of 
   --help          print this help`;
 
 const { values } = parseArgs({
+  args: process.argv.slice(3),
   options: {
     server: { type: "string", default: "http://127.0.0.1:3000" },
     out: { type: "string", default: "reference" },

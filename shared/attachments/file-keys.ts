@@ -4,7 +4,7 @@ import type { ParentRef } from "../table/keys.ts";
 /** An object key in the bucket begins with the day of the upload, for the sweep. The rest identifies the attachment. */
 export const filePrefix = "attachments/";
 
-/** The file that `admin doctor` stores and deletes to test the bucket. Its key contains no day, so no sweep removes it. */
+/** The file that `patchbay doctor` stores and deletes to test the bucket. Its key contains no day, so no sweep removes it. */
 export const doctorFile = `${filePrefix}doctor/file`;
 
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);

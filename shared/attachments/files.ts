@@ -167,7 +167,7 @@ export const signedGet = async (key: string, seconds: number): Promise<SignedFil
 export type StoredFile = { readonly key: string; readonly bytes: number; readonly storedAt: Date };
 
 /**
- * Yields the files whose keys begin with `prefix`, in order. By default, those of all days, which only `admin check` reads to the
+ * Yields the files whose keys begin with `prefix`, in order. By default, those of all days, which only `patchbay check` reads to the
  * end.
  */
 export async function* allFiles(prefix = filePrefix): AsyncGenerator<StoredFile> {

@@ -123,7 +123,7 @@ export const keys = {
   /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
   event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `${eventPrefix}${id}` }),
   sweep: (): Key => ownPartition("SWEEP"),
-  /** The item that `admin doctor` writes and deletes to test the table. */
+  /** The item that `patchbay doctor` writes and deletes to test the table. */
   doctor: (): Key => ownPartition("DOCTOR"),
 };
 

@@ -13,11 +13,11 @@ export type Given = {
   readonly pathId: (name: string) => PathId;
   /** Resolves to the request's API key, or undefined if the key does not exist. */
   readonly apiKey: Promise<ApiKey | undefined>;
-  /** Parses the query of a list, and throws 422 if it is not valid. Undefined for `admin access`, which reads no page. */
+  /** Parses the query of a list, and throws 422 if it is not valid. Undefined for `patchbay access`, which reads no page. */
   readonly query?: <S extends z.core.$ZodType>(reads: QueryReads<S>) => z.output<S>;
 };
 
-/** Called before each check with its name and what it is about. `admin access` prints them; requests ignore them. */
+/** Called before each check with its name and what it is about. `patchbay access` prints them; requests ignore them. */
 export type Note = (check: string, about: string) => void;
 
 /** A caller's attempt to use a route. */

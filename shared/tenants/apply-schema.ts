@@ -88,10 +88,10 @@ export const requiredProperties = {
   requests: ["order", "type"],
 } as const satisfies Record<SectionName, readonly string[]>;
 
-/** The JSON Schema of the file of `admin apply`. It cannot express whether the resource with an id or a hash exists. */
+/** The JSON Schema of the file of `patchbay apply`. It cannot express whether the resource with an id or a hash exists. */
 export const tenantsJsonSchema = () => ({
   $schema: "https://json-schema.org/draft/2020-12/schema",
-  title: "The file of `admin apply`",
+  title: "The file of `patchbay apply`",
   description:
     "Accounts, users, API keys, orders and requests, each under a name of the file's own. A reference (account, parent, user, order) is such a name, or the id of something that exists. An entry whose id exists changes it, and leaves what it does not name.",
   type: "object",

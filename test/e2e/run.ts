@@ -13,7 +13,7 @@ and its own keys with the operators' CLI, and leaves them there: use a sandbox.
   --stack <name>       the deployed stack (default: the environment's PATCHBAY_STACK; else Patchbay-sandbox, where the
                        URL is not that of the local stack)
   --carrier-url <url>  the simulated carrier that the deployment's carrierUrl names, as this machine reaches it (default:
-                       that of the local stack; else http://127.0.0.1:4567, where npm run carrier starts it)
+                       that of the local stack; else http://127.0.0.1:4567, where ./patchbay carrier starts it)
   --malware-scan       the deployment scans files; the local stack says so itself
   --help               show this
 

@@ -35,7 +35,7 @@ export default async (project: TestProject) => {
 const runningCarrier = async (): Promise<string> => {
   const url = process.env.E2E_CARRIER_URL ?? process.env.CARRIER_URL ?? "http://127.0.0.1:4567";
   await fetch(url).catch((cause: unknown) => {
-    throw new Error(`No simulated carrier responds at ${url}. Start one with npm run carrier.`, { cause });
+    throw new Error(`No simulated carrier responds at ${url}. Start one with ./patchbay carrier.`, { cause });
   });
   return url.replace(/\/$/, "");
 };

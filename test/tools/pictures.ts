@@ -49,7 +49,7 @@ const pictureRefusal = async (browser: Browser, { call, attachments, environment
   const { stdout } = await admin("order", "show", order);
   const [upToRefusal = ""] = stdout.split(/\n\nRequest \w+ .*\nNothing found/);
   const page = await browser.newPage({ deviceScaleFactor: 2 });
-  const text = `$ npm run admin -- order show ${order}\n${upToRefusal}`;
+  const text = `$ ./patchbay order show ${order}\n${upToRefusal}`;
   await page.setContent(`<body style="margin:0"><pre style="${style};min-width:${columns}ch">${escaped(text)}</pre>`);
   await page.locator("pre").screenshot({ path: join(folder, "refusal.png") });
 };

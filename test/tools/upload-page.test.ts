@@ -22,33 +22,36 @@ const page = `<!doctype html><script>
 const services = localServices();
 afterAll(() => services.remove());
 
-it.runIf(chromiumPath)("npm start -- --upload-origin lets only pages of that origin send a file to S3", async () => {
-  let service: LocalService | undefined;
-  const server = createServer(async (incoming, outgoing) => {
-    if (incoming.method === "GET") return outgoing.writeHead(200, { "Content-Type": "text/html" }).end(page);
-    const headers = { authorization: `Bearer ${service?.demo.KEY}`, "content-type": "application/json" };
-    const url = `${service?.url}/api/v1/requests/${service?.demo.REQUEST}${incoming.url}`;
-    outgoing.end(await (await fetch(url, { method: "POST", headers, body: await text(incoming) })).text());
-  });
-  const { port, close } = await listen(server);
-  onTestFinished(() => close());
-  service = await services.start(["--upload-origin", `http://localhost:${port}`]);
-  const browser = await launchChromium();
-  onTestFinished(() => browser.close());
-  const uploadFrom = async (origin: string) => {
-    const tab = await browser.newPage();
-    await tab.goto(origin);
-    return tab.evaluate(
-      'upload(new File([new Uint8Array(5_000_000)], "scan.bin"), { prepare, complete }).catch(String)',
-    );
-  };
-  expect(await uploadFrom(`http://localhost:${port}`)).toMatchObject({
-    type: "request_attachment",
-    data: { name: "Scan", filename: "scan.bin" },
-  });
-  const other = `http://127.0.0.1:${port}`;
-  expect(await uploadFrom(other)).toBe("TypeError: Failed to fetch");
-  const { output } = service;
-  const line = `npm start -- --upload-origin ${other}\n`;
-  await vi.waitFor(() => expect(output.stderr).toContain(line), { timeout: 20_000 });
-});
+it.runIf(chromiumPath)(
+  "./patchbay start --upload-origin lets only pages of that origin send a file to S3",
+  async () => {
+    let service: LocalService | undefined;
+    const server = createServer(async (incoming, outgoing) => {
+      if (incoming.method === "GET") return outgoing.writeHead(200, { "Content-Type": "text/html" }).end(page);
+      const headers = { authorization: `Bearer ${service?.demo.KEY}`, "content-type": "application/json" };
+      const url = `${service?.url}/api/v1/requests/${service?.demo.REQUEST}${incoming.url}`;
+      outgoing.end(await (await fetch(url, { method: "POST", headers, body: await text(incoming) })).text());
+    });
+    const { port, close } = await listen(server);
+    onTestFinished(() => close());
+    service = await services.start(["--upload-origin", `http://localhost:${port}`]);
+    const browser = await launchChromium();
+    onTestFinished(() => browser.close());
+    const uploadFrom = async (origin: string) => {
+      const tab = await browser.newPage();
+      await tab.goto(origin);
+      return tab.evaluate(
+        'upload(new File([new Uint8Array(5_000_000)], "scan.bin"), { prepare, complete }).catch(String)',
+      );
+    };
+    expect(await uploadFrom(`http://localhost:${port}`)).toMatchObject({
+      type: "request_attachment",
+      data: { name: "Scan", filename: "scan.bin" },
+    });
+    const other = `http://127.0.0.1:${port}`;
+    expect(await uploadFrom(other)).toBe("TypeError: Failed to fetch");
+    const { output } = service;
+    const line = `./patchbay start --upload-origin ${other}\n`;
+    await vi.waitFor(() => expect(output.stderr).toContain(line), { timeout: 20_000 });
+  },
+);

@@ -143,7 +143,7 @@ const responses = (): Rows =>
 /** A line for each command or group of commands, with its required parameters. */
 const commands = (): Rows =>
   createProgram(() => {}).commands.map((command) => {
-    const usages = leavesOf(command).map((one) => usageOf(one).replace("Usage: admin ", ""));
+    const usages = leavesOf(command).map((one) => usageOf(one).replace("Usage: patchbay ", ""));
     return [usages.map((usage) => `\`${usage.replaceAll(/ \[--.*?\]/g, "")}\``).join(", "), command.description()];
   });
 

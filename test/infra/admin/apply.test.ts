@@ -332,7 +332,7 @@ it("the example in docs, which the help names, has every property, and is applie
   expect([new Set(statuses(again)), again.warnings]).toEqual([new Set(["unchanged"]), undefined]);
 });
 
-it("the file's JSON Schema is current: `npm run -s admin -- schema > infra/admin/apply.schema.json` updates it", async () => {
+it("the file's JSON Schema is current: `./patchbay schema > infra/admin/apply.schema.json` updates it", async () => {
   expect(JSON.parse((await admin(["schema"])).stdout)).toEqual(schema);
   expect(await adminJson(["schema"])).toEqual(schema);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { createProgram } from "../../../infra/admin/program.ts";
 import { leavesOf, usageOf } from "../../../infra/admin/usage.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
@@ -6,7 +6,6 @@ import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table
 import { operator } from "../../support/fixtures/apply.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
 import { failure } from "../../support/processes/failure.ts";
-import { runNode } from "../../support/processes/shell.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 import { proxies } from "../../support/servers/own-table.ts";
@@ -41,35 +40,6 @@ describe("the operators' CLI", () => {
     expect(await status(request, key.key)).toBe(200);
     await adminJson(["key", "revoke", key.id, "--yes"]);
     expect(await status(request, key.key)).toBe(401);
-  });
-
-  it("runs beside the options that npm always has, and refuses one that npm has taken", async () => {
-    onTestFinished(() => void vi.unstubAllEnvs());
-    vi.stubEnv("npm_lifecycle_event", "admin");
-    vi.stubEnv("npm_config_prefix", "/usr/local");
-    expect((await admin(["account", "list"])).code).toBe(0);
-    vi.stubEnv("npm_config_dry_run", "true");
-    expect(await admin(["sweep"])).toEqual(failure(1, "npm took --dry-run as an option of its own"));
-    vi.stubEnv("npm_config_dry_run", undefined);
-    // npm does not report which unknown options it has taken.
-    vi.stubEnv("npm_config_nam", "true");
-    expect(await admin(["account", "create"])).toEqual(
-      failure(2, /because npm takes the others: npm run admin -- account create …\n$/),
-    );
-    expect((await admin(["account", "create", "--json"])).stderr).not.toContain("npm takes");
-    vi.stubEnv("npm_config_json", "true");
-    const taken = "npm took --json. Put -- before the options: npm run admin -- account list --json\n";
-    expect((await admin(["account", "list"])).stderr).toContain(taken);
-    expect((await admin(["account", "list", "--json"])).stderr).not.toContain("npm took");
-  });
-
-  it("is repeated with the separator as its npm script takes it", async () => {
-    const kept = (script: string, args: readonly string[], option: string) =>
-      runNode(args, { env: { npm_lifecycle_event: script, [`npm_config_${option}`]: "true" } });
-    const restored = await kept("restore", ["infra/admin/admin.ts", "restore", "2026-11-21T12:00:00Z"], "to");
-    expect(restored).toEqual(failure(1, "npm run restore -- 2026-11-21T12:00:00Z --to …\n"));
-    const destroyed = await kept("destroy", ["infra/aws/run.ts", "destroy", "stage=x"], "call");
-    expect(destroyed).toEqual(failure(1, "npm run destroy -- stage=x -c …\n"));
   });
 
   it("says that an account without a parent is a root account, and asks on a terminal", async () => {
@@ -266,7 +236,7 @@ describe("the operators' CLI", () => {
     for (const name of ["apply", "account", "user", "key", "order", "request", "attachment"])
       expect(help.stdout).toContain(name);
     expect((await admin(["key", "issue", "--help"])).stdout).toContain(
-      "Usage: admin key issue --account <id> --user <id> [--label <text>] [--expires-at <time>]",
+      "Usage: patchbay key issue --account <id> --user <id> [--label <text>] [--expires-at <time>]",
     );
     expect(await admin(["acount"])).toEqual(failure(2, "There is no command acount. Did you mean account?\nUsage: "));
   });
@@ -274,7 +244,7 @@ describe("the operators' CLI", () => {
   it.each(leavesOf(createProgram(() => {})).map((one) => [usageOf(one).replace(/ [<[-].*/, ""), one] as const))(
     "names all that is missing, or wrong, with the usage of that command: %s",
     async (usage, command) => {
-      const words = usage.replace("Usage: admin ", "").split(" ");
+      const words = usage.replace("Usage: patchbay ", "").split(" ");
       const args = command.registeredArguments.filter(({ required }) => required).map((one) => `<${one.name()}>`);
       const options = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
       const missing = [...args, ...options];
@@ -313,7 +283,7 @@ describe("the operators' CLI", () => {
   ])("says what is wrong, and how the command is used: %s", async (args, message, usage) => {
     const { code, stderr } = await admin(args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
-    expect(stderr).toContain(`\nUsage: admin ${usage}`);
+    expect(stderr).toContain(`\nUsage: patchbay ${usage}`);
   });
 
   it("says what a key is for, whose it is, and whether its user is disabled", async () => {

@@ -142,7 +142,7 @@ describe("find", () => {
       expect([failed, stderr], text).toEqual([1, expect.stringContaining("Nothing was found. `find` searches ids,")]);
     }
     const { stderr } = await admin(["find", requestId(listed)]);
-    expect(stderr).toContain("in the logs only: `npm start -- --verbose` prints");
+    expect(stderr).toContain("in the logs only: `./patchbay start --verbose` prints");
   });
 });
 

@@ -127,7 +127,7 @@ describe("doctor", () => {
     await startTable(TableName);
     const ok = ["node", "target", "region", "credentials", ...checksOfTarget];
     const notices = {};
-    const remedy = expect.stringContaining("npm run restore");
+    const remedy = expect.stringContaining("./patchbay restore");
     expect(await doctor([], { TABLE_NAME: TableName })).toEqual({
       code: 1,
       ok: ok.filter((check) => check !== "table's stream"),

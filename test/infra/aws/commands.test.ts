@@ -8,7 +8,6 @@ import manifest from "../../../package.json" with { type: "json" };
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { runNode } from "../../support/processes/shell.ts";
-import { admin } from "../../support/requests/admin.ts";
 import { cloudFormation } from "../../support/servers/cloudformation.ts";
 import { extent } from "../../support/setup/extent.ts";
 
@@ -28,7 +27,7 @@ it("cdk with an unknown stage synthesizes nothing, and says so in one line", asy
 const destroy = (args: readonly string[], env = {}) => runNode(["infra/aws/run.ts", "destroy", ...args], { env });
 
 it.runIf(exhaustive)(
-  "npm run destroy says that there is nothing to delete, and does not ask without a terminal",
+  "./patchbay destroy says that there is nothing to delete, and does not ask without a terminal",
   async () => {
     const { url, close } = await listen(cloudFormation("Patchbay-localstack-here"));
     onTestFinished(close);
@@ -42,53 +41,48 @@ it.runIf(exhaustive)(
   },
 );
 
-it.runIf(exhaustive)("npm run destroy without a region says what to set", async () => {
+it.runIf(exhaustive)("./patchbay destroy without a region says what to set", async () => {
   const nowhere = { AWS_REGION: "", AWS_PROFILE: "", AWS_ENDPOINT_URL: "", AWS_CONFIG_FILE: "/nonexistent" };
   const advice = /^The stack Patchbay-sandbox cannot be looked up \(.+\): set AWS_REGION and AWS_PROFILE, or .+\.\n$/;
   expect(await destroy(["-c", "stage=sandbox"], nowhere)).toEqual(failure(1, advice));
 });
 
 it("a command for an emulator prints help, and says how to start one where nothing responds", async () => {
-  expect((await destroy(["--help"])).stdout).toContain("Usage: npm run");
+  expect((await destroy(["--help"])).stdout).toContain("Usage: ./patchbay destroy");
   const env = { AWS_ENDPOINT_URL: "http://127.0.0.1:1/" };
-  expect(await runNode(["infra/aws/run.ts", "deploy:local"], { env })).toEqual(
+  expect(await runNode(["infra/aws/run.ts", "deploy-local"], { env })).toEqual(
     failure(
       1,
-      /^Nothing responds at http:..127.0.0.1:1\. .+\n {2}docker compose up -d --wait && npm run deploy:local\n.+\n$/,
+      /^Nothing responds at http:..127.0.0.1:1\. .+\n {2}docker compose up -d --wait && \.\/patchbay deploy-local\n.+\n$/,
     ),
   );
 });
 
 it.runIf(exhaustive)(
-  "deploy:local records the endpoint before it deploys, so that the CLI finds no stack on AWS instead",
+  "deploy-local records the endpoint before it deploys, so that the CLI finds no stack on AWS instead",
   async () => {
     const { url, close } = await listen(createServer((_, outgoing) => outgoing.writeHead(400).end()));
     const env = { AWS_ENDPOINT_URL: url, PATCHBAY_STATE: newFolder() };
-    expect((await runNode(["infra/aws/run.ts", "deploy:local"], { env })).code).toBe(1);
+    expect((await runNode(["infra/aws/run.ts", "deploy-local"], { env })).code).toBe(1);
     await close();
     expect(existsSync(join(env.PATCHBAY_STATE, "emulators/Patchbay-localstack.json"))).toBe(true);
   },
   120_000,
 );
 
-/** Runs commands of the CLI in this process. Others read the process's arguments as they load, and end it, so each gets its own. */
-const usageOf = async (args: readonly string[]): Promise<string> => {
-  const [file, ...rest] = args.slice(args.indexOf("./infra/node.js") + 1);
-  const run = file === "infra/admin/admin.ts" ? admin([...rest, "--help"]) : runNode([...args, "--help"]);
-  return (await run).stdout;
-};
-
-it("every npm script prints its own usage, and does nothing else", async () => {
+it("every npm script and every program prints its own usage, and does nothing else", async () => {
   const scripts: [string, string][] = Object.entries(manifest.scripts);
   const files = ["openapi.json", "openapi.d.ts", "docs/images/reference-light.png"];
   const writtenAt = () => files.map((file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs);
   const before = writtenAt();
   for (const [name, script] of scripts) {
     const [program, ...args] = script.split(" && ").at(-1)?.split(" ") ?? [];
-    // These print the usage of vitest, npm and cdk.
-    if (program !== "node") expect(["test", "sbom", "deploy", "synth"]).toContain(name);
-    else expect(await usageOf(args), name).toMatch(/^Usage: (npm (run )?|admin )\S/);
+    // These print the usage of vitest and npm.
+    if (program !== "node") expect(["test", "sbom"]).toContain(name);
+    else expect((await runNode([...args, "--help"])).stdout, name).toMatch(/^Usage: (npm (run )?|\.\/patchbay start)/);
   }
+  for (const name of ["start", "carrier", "docs", "deploy-local", "destroy"])
+    expect((await runNode(["infra/patchbay.ts", name, "--help"])).stdout).toMatch(`Usage: ./patchbay ${name} `);
   expect(writtenAt()).toEqual(before);
 });
 

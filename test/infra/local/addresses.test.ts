@@ -18,7 +18,7 @@ const sevenPorts = async (): Promise<number> => {
 const services = localServices();
 afterAll(() => services.remove());
 
-it("npm start -- --port has the same addresses after each start, so a signed URL stays valid, and replaces ports that are in use", async () => {
+it("./patchbay start --port has the same addresses after each start, so a signed URL stays valid, and replaces ports that are in use", async () => {
   const port = await sevenPorts();
   const args = ["--port", String(port), "--data", services.data];
   const first = await services.start(args);
@@ -44,15 +44,15 @@ it("npm start -- --port has the same addresses after each start, so a signed URL
   expect((await fetch(third.environment.EVENTS ?? "")).status).toBe(200);
 });
 
-it("npm run carrier says which option chooses another port, and refuses what is no port", async () => {
+it("./patchbay carrier says which option chooses another port, and refuses what is no port", async () => {
   const { port, close } = await listen(createServer());
   onTestFinished(close);
-  const inUse = await runNode(["infra/local/run-carrier.ts", "--port", String(port)]);
+  const inUse = await runNode(["infra/patchbay.ts", "carrier", "--port", String(port)]);
   expect([inUse.code, inUse.stderr]).toEqual([
     1,
     `Port ${port} is in use: pass another --port, or 0 for any free port.\n`,
   ]);
-  const { code, stderr } = await runNode(["infra/local/run-carrier.ts", "--port", "http"]);
+  const { code, stderr } = await runNode(["infra/patchbay.ts", "carrier", "--port", "http"]);
   expect([code, stderr]).toEqual([1, "The port must be a number from 0 to 65535, not http.\n"]);
 });
 
@@ -74,7 +74,7 @@ it("npm start gives its services no port that browsers and fetch refuse", async 
   throw new Error("None of these ports is free.");
 });
 
-it("npm start -- --carrier-url checks out at the carrier, with its token", async () => {
+it("./patchbay start --carrier-url checks out at the carrier, with its token", async () => {
   const { url, close } = await startCarrier({ token: "secret" });
   onTestFinished(() => close());
   const service = await services.start(["--carrier-url", `${url}/`], { CARRIER_TOKEN: "secret" });

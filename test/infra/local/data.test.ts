@@ -58,7 +58,7 @@ const planForNewRecord = (): unknown => {
 const patiently = { timeout: 20_000, interval: 50 };
 const ends = byExtent({ sample: ["kill"], most: ["stop", "kill"], all: ["stop", "kill"] } as const);
 
-describe("npm start -- --data", () => {
+describe("./patchbay start --data", () => {
   it.each(ends)("has the same bytes and events after a %s, loses no event, and checks the order out", async (end) => {
     const first = await services.start();
     expect(await firstSweepDay(first)).toMatch(/^\d{4}-\d\d-\d\d$/);

@@ -71,10 +71,10 @@ describe("the local gateway", () => {
   });
 });
 
-it("npm run docs writes the same page as static files, with the document for the given address", async () => {
+it("./patchbay docs writes the same page as static files, with the document for the given address", async () => {
   const server = "https://api.example.com/production";
   const folder = join(newFolder(), "new");
-  const args = ["infra/openapi/write-reference.ts", "--out", folder, "--server", server];
+  const args = ["infra/patchbay.ts", "docs", "--out", folder, "--server", server];
   await promisify(execFile)(process.execPath, args);
   const written = (name: string) => readFileSync(join(folder, name), "utf8");
   expect(written("openapi.json")).toBe(pageDocument(server));

@@ -172,7 +172,7 @@ it("npm start gives the API reference the demo's key and ids, but not under anot
   expect(await prefilled("evil.example")).toEqual([false, false, false, false]);
 });
 
-it("npm start -- --verbose prints the request's id", async () => {
+it("./patchbay start --verbose prints the request's id", async () => {
   const { headers } = await fetch(`${service.url}/nothing`);
   const line = `/nothing  -  not_found  ${headers.get("x-request-id")}\n`;
   await vi.waitFor(() => expect(service.output.stdout).toContain(line), patiently);

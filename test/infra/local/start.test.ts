@@ -67,7 +67,7 @@ it("npm start names the S3 of AWS_ENDPOINT_URL_S3 that does not respond, and why
   expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(reason)]);
 });
 
-it("npm start -- --max-wait sets the longest wait of a checkout for the carrier, which is 2 seconds without it", async () => {
+it("./patchbay start --max-wait sets the longest wait of a checkout for the carrier, which is 2 seconds without it", async () => {
   const { ready, output } = services.spawnService(["--max-wait", "901"]);
   expect([await ready, output.stderr]).toEqual([
     false,
@@ -95,7 +95,7 @@ it("npm start -- --max-wait sets the longest wait of a checkout for the carrier,
   expect(await firstWait([])).toBeLessThan(await firstWait(["--max-wait", "900"]));
 });
 
-describe("the folder of npm start -- --data", () => {
+describe("the folder of ./patchbay start --data", () => {
   it("is locked while it is open, and not by the process id of an earlier run, even that of a running process", () => {
     const { close } = openData(services.data);
     const inUse = `The data in ${services.data} is in use by process ${process.pid}: stop`;
@@ -261,7 +261,7 @@ describe("npm start", () => {
   });
 });
 
-it("npm start -- --malware-scan refuses the EICAR test file, and forwards the clean one that replaces it once that is scanned", async () => {
+it("./patchbay start --malware-scan refuses the EICAR test file, and forwards the clean one that replaces it once that is scanned", async () => {
   const service = await services.start(["--malware-scan"]);
   const { attachments: path, call } = service;
   const attach = async (file: File) => {
@@ -277,7 +277,7 @@ it("npm start -- --malware-scan refuses the EICAR test file, and forwards the cl
   expect(await service.cart()).toMatchObject({ attachments: [{ bytes: 15, received: 1 }] });
 });
 
-it("npm start -- --carrier-function checks out through the adapter in docs/examples, prints its calls and errors, and stops on SIGTERM", async () => {
+it("./patchbay start --carrier-function checks out through the adapter in docs/examples, prints its calls and errors, and stops on SIGTERM", async () => {
   const file = join(services.state, "..", "adapter.mjs");
   const example = new URL("../../../docs/examples/carrier-adapter.mjs", import.meta.url);
   const failing = `import { handler as example } from "${example}";

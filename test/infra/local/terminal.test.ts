@@ -84,7 +84,7 @@ describe("the terminal of npm start", () => {
 
   it("has for a page that S3 has refused the option that lets it send files", () => {
     expect(printed((lines) => lines.refusedOrigin("http://localhost:5173")).stderr).toBe(
-      "S3 has refused a page of http://localhost:5173. To let its pages send files: npm start -- --upload-origin http://localhost:5173\n",
+      "S3 has refused a page of http://localhost:5173. To let its pages send files: ./patchbay start --upload-origin http://localhost:5173\n",
     );
   });
 

@@ -3,7 +3,7 @@ import { otherStages, synthesize } from "./template.ts";
 
 /** Generates docs/deployed.txt and docs/deployed-variants.txt, which show a reviewer the effect of a change in infra/aws. */
 
-const introduction = `Everything that npm run deploy -- -c stage=production creates. Written by npm run deployed; npm test fails where it is not what the code
+const introduction = `Everything that ./patchbay deploy -c stage=production creates. Written by npm run deployed; npm test fails where it is not what the code
 deploys. Only the carrier's URL is an example.
 
 Each resource begins a line with its name and its type. What it has of its own follows, on lines below if it is long; what it has in common

@@ -92,7 +92,7 @@ const synthesizeIn = (folder: string, choice: Choice) => {
     mkdirSync(join(folder, "bundles", file), { recursive: true });
     writeFileSync(join(folder, "bundles", file, "index.mjs"), `// ${file}`);
   }
-  // CDK's own validation takes seconds, and `npm run synth` runs it.
+  // CDK's own validation takes seconds, and `./patchbay synth` runs it.
   process.env.CDK_VALIDATION = "false";
   const app = new App({ context, outdir: join(folder, "out"), treeMetadata: false });
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app));

@@ -47,7 +47,7 @@ export const localServices = () => {
   const spawnService = (
     args: readonly string[] = ["--data", data],
     env: Readonly<Record<string, string>> = {},
-    [program, ...words]: readonly [string, ...string[]] = [process.execPath, "infra/local/run.ts"],
+    [program, ...words]: readonly [string, ...string[]] = [process.execPath, "infra/patchbay.ts", "start"],
   ) => {
     const child = spawn(program, [...words, "--port", "0", ...args], {
       cwd: root,

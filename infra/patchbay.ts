@@ -1,0 +1,13 @@
+/** `./patchbay`: the programs that run and deploy Patchbay, and the operators' commands. Each loads only what it needs. */
+
+const programs: Readonly<Record<string, () => Promise<unknown>>> = {
+  start: () => import("./local/run.ts"),
+  carrier: () => import("./local/run-carrier.ts"),
+  docs: () => import("./openapi/write-reference.ts"),
+  synth: () => import("./aws/run.ts"),
+  deploy: () => import("./aws/run.ts"),
+  "deploy-local": () => import("./aws/run.ts"),
+  destroy: () => import("./aws/run.ts"),
+};
+
+await (programs[process.argv[2] ?? ""] ?? (() => import("./admin/admin.ts")))();
