@@ -1,49 +1,22 @@
-import { randomBytes } from "node:crypto";
-import { isDeepStrictEqual } from "node:util";
-import leven from "leven";
 import { ApiError, asApiError, internalError, invalid, problemIn, serviceUnavailable } from "../errors.ts";
-import type { EventType } from "../history/event.ts";
-import { type Changes, type Origin, recordOf } from "../history/record.ts";
+import type { Origin } from "../history/record.ts";
 import { lambdaResponseBytes } from "../limits.ts";
-import { pointer } from "../schema/check.ts";
 import { backOff } from "../table/client.ts";
-import type { Item, Write } from "../table/expressions.ts";
-import { hashApiKey, type Key, keys } from "../table/keys.ts";
-import { nextVersion, type Precondition, type Versioned } from "../table/optimistic-update.ts";
-import {
-  type Entry,
-  entryTypes,
-  parseFile,
-  requiredProperties,
-  type SectionName,
-  type Sent,
-  sectionNames,
-} from "./apply-schema.ts";
-import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
-import { type Resolved, resolve } from "./references.ts";
-import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
-import { type EntryWrites, writeAll } from "./transactions.ts";
-
-/** The result of `apply` for an entry. Only this result contains a generated API key. */
-type Result = {
-  /** Null in a dry run, if the entry would get a new id. */
-  readonly id: string | null;
-  readonly status: "created" | "changed" | "unchanged";
-  readonly changes?: Changes;
-  readonly key?: string;
-};
+import type { Precondition } from "../table/optimistic-update.ts";
+import { type Planned, planFile, type Result } from "./apply-plan.ts";
+import { type SectionName, sectionNames } from "./apply-schema.ts";
+import type { Warning } from "./permissions.ts";
+import { writeAll } from "./transactions.ts";
 
 /** The results of a file's entries, by their names. */
 export type Applied = Readonly<Record<SectionName, Readonly<Record<string, Result>>>> & {
   readonly warnings?: readonly Warning[];
 };
 
-/** Where an entry is in the file: its section and its name. */
-type Path<S extends SectionName = SectionName> = readonly [S, string];
-
-type Planned = EntryWrites & { readonly path: Path; readonly result: Result };
-
-/** A transaction failed, or was not begun, after others. `applied` is the part that was written. Without a cause, stored data had changed or the signal has ended it. */
+/**
+ * A transaction failed, or was not begun, after others were written. `applied` is what was written. There is no cause if the stored
+ * data had changed, or if the signal ended the writes.
+ */
 export class PartlyAppliedError extends Error {
   readonly applied: Applied;
   readonly isMendable: boolean;
@@ -75,7 +48,7 @@ export const apply = async (document: unknown, origin: Origin, options: Options 
   const { dryRun = false, sections = sectionNames, maxResultBytes = Number.POSITIVE_INFINITY } = options;
   const { precondition, signal } = options;
   for (let attempt = 1; ; attempt += 1) {
-    const { planned, warnings, isDry } = await planFile(document, origin, dryRun, sections, precondition);
+    const { planned, warnings, isDry } = await planFile(document, origin, { sections, dryRun, precondition });
     const all = resultsOf(planned, warnings);
     // If the result could not be returned, nothing is written, because it may contain API keys, which are shown only once.
     if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes)
@@ -113,56 +86,6 @@ export const tryApply = async (
   }
 };
 
-/** More problems or warnings would not fit into a response. A file can have a hundred thousand. */
-export const maxProblems = 1_000;
-
-const planFile = async (
-  document: unknown,
-  origin: Origin,
-  dryRun: boolean,
-  sections: readonly SectionName[],
-  precondition?: Precondition,
-) => {
-  const { file, dryRun: dryRunInFile, onBehalfOf, problems } = parseFile(document, sections);
-  const isDry = dryRun || dryRunInFile;
-  const actor = onBehalfOf === undefined ? origin.actor : { ...origin.actor, on_behalf_of: onBehalfOf };
-  const resolved: ToPlan = {
-    ...(await resolve(file, problems)),
-    ...{ origin: { ...origin, actor }, isDry, precondition, warnings: [] },
-  };
-  const plan = <S extends SectionName>(section: S, planOne: PlanEntry<S>) => {
-    const entries: ReadonlyMap<string, Sent<Entry<S>>> = file[section];
-    return [...entries].flatMap(([name, { raw, entry }]) => {
-      const path: Path<S> = [section, name];
-      const id = resolved.idOf(section, name);
-      if (entry) return [planOne(path, id, entry, resolved)];
-      // The other problems of an entry that is not well-formed are already reported. It may be no object, or change what exists.
-      if (Object.keys(raw).length > 0 && !("id" in raw || "sha256" in raw)) reportMissing(path, raw, resolved);
-      return [];
-    });
-  };
-  const planned = [
-    ...plan("accounts", planAccount),
-    ...plan("users", planUser),
-    ...plan("orders", planOrder),
-    ...plan("requests", planRequest),
-    // API keys come last, so that no caller has access to anything until everything else is written.
-    ...plan("keys", planKey),
-  ];
-  if (problems.length > 0) throw invalid(problems.slice(0, maxProblems));
-  return { planned, warnings: resolved.warnings, isDry };
-};
-
-/** Finding the nearest permission takes time, so `describe` is called only if there is room. */
-const warn = (path: readonly (string | number)[], describe: () => string, { warnings }: ToPlan) => {
-  if (warnings.length < maxProblems) warnings.push({ pointer: pointer(path), detail: describe() });
-};
-
-type ToPlan = Resolved &
-  Pick<Options, "precondition"> & { readonly origin: Origin; readonly isDry: boolean; readonly warnings: Warning[] };
-
-type PlanEntry<S extends SectionName> = (path: Path<S>, id: string, entry: Entry<S>, resolved: ToPlan) => Planned;
-
 const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): Applied => {
   const of = (section: SectionName) =>
     Object.fromEntries(planned.flatMap(({ path, result }) => (path[0] === section ? [[path[1], result]] : [])));
@@ -174,213 +97,6 @@ const resultsOf = (planned: readonly Planned[], warnings: readonly Warning[]): A
     requests: of("requests"),
     ...(warnings.length > 0 && { warnings }),
   };
-};
-
-type Properties = Readonly<Record<string, unknown>>;
-type Subject = Partial<Versioned> & { readonly id: string; readonly account: string; readonly order?: string };
-
-const recorded = (type: EventType, subject: Subject, origin: Origin, changes?: Changes) => {
-  const { id, account, order, version } = subject;
-  const resource = { type: type.split(".")[0] ?? "", id, version: version ?? null };
-  return recordOf({ type, account, resource, ...(order && { parent: { type: "order", id: order } }), changes }, origin);
-};
-
-const reportMissing = (path: Path, entry: Properties, { report }: Pick<ToPlan, "report">) => {
-  for (const property of requiredProperties[path[0]])
-    if (entry[property] === undefined) report([...path, property], "can't be blank", "constraint.required");
-};
-
-/** Plans the creation of an entry. Reports the required properties that it lacks. */
-const planNew = (
-  path: Path,
-  entry: Properties,
-  subject: Subject,
-  items: readonly (Key & Item)[],
-  { report, origin, isDry }: ToPlan,
-): Planned => {
-  reportMissing(path, entry, { report });
-  const writes = items.map((put): Write => ({ put, when: { exists: false } }));
-  const id = isDry && entry.id === undefined ? null : subject.id;
-  const event = recorded(`${entryTypes[path[0]]}.created`, subject, origin);
-  return { path, result: { id, status: "created" }, writes: [...writes, event] };
-};
-
-const firstVersion = ({ origin }: ToPlan) => ({ version: 1, updated_at: origin.now.toISOString() });
-
-/** Plans an update of the `mutable` properties that differ, and reports `immutable` ones that differ. The file omits undefined ones. */
-const planExisting = (
-  path: Path<"accounts" | "users" | "keys">,
-  key: Key,
-  stored: Properties & Versioned,
-  subject: Subject,
-  sent: { readonly immutable: Properties; readonly mutable: Properties },
-  resolved: ToPlan,
-): Planned => {
-  resolved.precondition?.(stored.version);
-  reportImmutable(path, stored, sent.immutable, resolved);
-  const differs = ([name, to]: [string, unknown]) => to !== undefined && !isDeepStrictEqual(to, stored[name]);
-  const set = Object.fromEntries(Object.entries(sent.mutable).filter(differs));
-  const names = Object.keys(set);
-  if (names.length === 0) return unchanged(path, subject.id);
-  const changes = Object.fromEntries(names.map((name) => [name, { from: stored[name], to: set[name] }]));
-  const next = nextVersion(stored, resolved.origin.now);
-  const origin = { ...resolved.origin, now: new Date(next.updated_at) };
-  return {
-    path,
-    result: { id: subject.id, status: "changed", changes },
-    stored,
-    writes: [
-      { update: key, set: { ...set, ...next }, when: { equals: { version: stored.version } } },
-      recorded(`${entryTypes[path[0]]}.updated`, { ...subject, ...next }, origin, changes),
-    ],
-  };
-};
-
-const unchanged = (path: Path, id: string): Planned => ({ path, result: { id, status: "unchanged" }, writes: [] });
-
-const reportImmutable = (path: Path, stored: Properties, sent: Properties, { report }: ToPlan) => {
-  for (const [name, value] of Object.entries(sent))
-    if (value !== undefined && value !== stored[name])
-      report([...path, name], `can't be changed: it is ${JSON.stringify(stored[name])}`, "constraint.immutable");
-};
-
-const planAccount: PlanEntry<"accounts"> = (path, id, entry, resolved) => {
-  const stored = resolved.stored.accounts.get(id);
-  const subject = { id, account: id };
-  if (!stored) {
-    const account = resolved.account(path[1]);
-    // The problem is reported, so nothing is written.
-    if (!account) return unchanged(path, id);
-    const child = { ...keys.childAccount(account.ancestors.at(-1) ?? null, id), id };
-    const first = firstVersion(resolved);
-    const items = [{ ...keys.account(id), ...account, ...first }, child];
-    return planNew(path, entry, { ...subject, ...first }, items, resolved);
-  }
-  const parent = entry.parent ? resolved.account(entry.parent)?.id : entry.parent;
-  const features = entry.features && { ...stored.features, ...entry.features };
-  const sent = { immutable: { parent }, mutable: { name: entry.name, features } };
-  const before = { ...stored, parent: stored.ancestors.at(-1) ?? null };
-  return planExisting(path, keys.account(id), before, subject, sent, resolved);
-};
-
-const ownerId = (reference: string | undefined, { account }: ToPlan) =>
-  reference === undefined ? undefined : account(reference)?.id;
-
-/** Permissions are a set. */
-const sorted = (permissions: readonly string[]) => [...new Set(permissions)].sort();
-
-const planUser: PlanEntry<"users"> = (path, id, { account, permissions, disabled, ...entry }, resolved) => {
-  for (const [index, permission] of permissions?.entries() ?? [])
-    if (!knownPermissions.includes(permission))
-      warn([...path, "permissions", index], () => describeUnknown(permission), resolved);
-  const owner = ownerId(account, resolved);
-  const stored = resolved.stored.users.get(id);
-  if (!stored) {
-    const settings = { permissions: permissions ?? [], disabled: disabled ?? false };
-    const user: User = { id, account: owner ?? "", ...settings, ...firstVersion(resolved) };
-    const listed = { ...keys.accountUser(user.account, id), id };
-    return planNew(path, { ...entry, account }, user, [{ ...keys.user(id), ...user }, listed], resolved);
-  }
-  const isSameSet = permissions && isDeepStrictEqual(sorted(permissions), sorted(stored.permissions));
-  const mutable = { permissions: isSameSet ? undefined : permissions, disabled };
-  return planExisting(path, keys.user(id), stored, stored, { immutable: { account: owner }, mutable }, resolved);
-};
-
-const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
-  const stored = resolved.stored.keys.get(entry.id ?? entry.sha256 ?? "");
-  const account = ownerId(entry.account, resolved);
-  const user = entry.user ? resolved.idBehind("users", entry.user) : entry.user;
-  const expires_at = entry.expires_at ? new Date(entry.expires_at).toISOString() : entry.expires_at;
-  const replaced_by = entry.replaced_by && resolved.idBehind("keys", entry.replaced_by);
-  if (stored) {
-    // A key that is already replaced cannot get a second successor.
-    const replacement = stored.replaced_by === null ? {} : { replaced_by };
-    const immutable = { id: entry.id, account, user, sha256: entry.sha256, ...replacement };
-    const sent = { immutable, mutable: { label: entry.label, expires_at, revoked: entry.revoked, replaced_by } };
-    return planExisting(path, keys.apiKey(stored.sha256), stored, stored, sent, resolved);
-  }
-  if (entry.sha256 && resolved.stored.keys.has(entry.sha256))
-    resolved.report([...path, "sha256"], "is the hash of a key with another id", "constraint.immutable");
-  const generated = entry.sha256 || resolved.isDry ? undefined : `apik_${randomBytes(32).toString("base64url")}`;
-  const sha256 = entry.sha256 ?? hashApiKey(generated ?? "");
-  const key: ApiKey = {
-    id,
-    account: account ?? "",
-    user: user ?? null,
-    label: entry.label ?? null,
-    inserted_at: resolved.origin.now.toISOString(),
-    expires_at: expires_at ?? null,
-    revoked: entry.revoked ?? false,
-    replaced_by: replaced_by ?? null,
-    ...firstVersion(resolved),
-  };
-  const items = [
-    { ...keys.apiKey(sha256), ...key },
-    { ...keys.apiKeyId(id), sha256 },
-    { ...keys.accountKey(key.account, id), id, sha256 },
-  ];
-  const planned = planNew(path, entry, key, items, resolved);
-  return generated === undefined ? planned : { ...planned, result: { ...planned.result, key: generated } };
-};
-
-const planOrder: PlanEntry<"orders"> = (path, id, entry, resolved) => {
-  const account = ownerId(entry.account, resolved);
-  const stored = resolved.stored.orders.get(id);
-  if (!stored) {
-    const order: Order = {
-      id,
-      account: account ?? "",
-      state: entry.state ?? "CART",
-      attachment_count: 0,
-      attachments_version: 0,
-    };
-    const listed = { ...keys.accountOrder(order.account, id), id };
-    return planNew(path, entry, order, [{ ...keys.order(id), ...order }, listed], resolved);
-  }
-  // An order that the file has in the cart may have been checked out since. That is not a difference.
-  const state = entry.state === "CART" ? undefined : entry.state;
-  reportImmutable(path, stored, { account, state }, resolved);
-  return unchanged(path, id);
-};
-
-const lettersOf = (type: string) => type.toUpperCase().replaceAll(/[\s_-]/g, "");
-
-/** Whether a type differs from the forwarded one only in case, separators or one letter. Its attachments would never be forwarded. */
-const isMisspelt = (type: string) =>
-  type !== forwardableType && leven(lettersOf(type), lettersOf(forwardableType), { maxDistance: 2 }) < 2;
-
-const planRequest: PlanEntry<"requests"> = (path, id, entry, resolved) => {
-  const stored = resolved.stored.requests.get(id);
-  const order = entry.order === undefined ? undefined : resolved.order(entry.order);
-  const sentOwner = ownerId(entry.account, resolved);
-  const misspelt = `${entry.type} is never forwarded: the only type that is forwarded is ${forwardableType}`;
-  if (entry.type !== undefined && isMisspelt(entry.type)) warn([...path, "type"], () => misspelt, resolved);
-  if (stored) {
-    reportImmutable(path, stored, { order: order?.id, account: sentOwner, type: entry.type }, resolved);
-    return unchanged(path, id);
-  }
-  const owner = entry.account === undefined ? order?.account : resolved.account(entry.account);
-  if (owner && order?.account && !canAccess(order.account.id, owner))
-    resolved.report([...path, "account"], "must be the account of the order or one below it");
-  if (order?.isSubmitted && entry.type === forwardableType)
-    resolved.report([...path, "order"], "has been checked out at the carrier", "constraint.reference");
-  const request: Request = {
-    id,
-    account: owner?.id ?? "",
-    order: order?.id ?? "",
-    type: entry.type ?? "",
-    attachment_count: 0,
-  };
-  const { account, type } = request;
-  const items = [
-    { ...keys.request(id), ...request },
-    { ...keys.orderRequest(request.order, id), id, type, account },
-  ];
-  const planned = planNew(path, entry, request, items, resolved);
-  if (order?.state !== "CART") return planned;
-  // Increments the order's version, so that a running checkout notices the request.
-  const move = { update: keys.order(order.id), add: { attachments_version: 1 }, when: { equals: { state: "CART" } } };
-  return { ...planned, writes: [...planned.writes, move] };
 };
 
 export const countsOf = (applied: Applied | undefined) => {

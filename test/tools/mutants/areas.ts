@@ -110,7 +110,10 @@ export const areas: Readonly<Record<string, Area>> = {
     tests: ["test/shared/environment.cases.test.ts"],
   },
   "tenants' files": {
-    mutate: ["shared/tenants/{apply,apply-function,file,references,transactions}.ts", "functions/tenants/*.ts"],
+    mutate: [
+      "shared/tenants/{apply,apply-function,apply-plan,apply-schema,references,transactions}.ts",
+      "functions/tenants/*.ts",
+    ],
     tests: [
       "test/shared/tenants/apply.cases.test.ts",
       "test/infra/admin/{apply,values}.test.ts",
