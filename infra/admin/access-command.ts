@@ -5,7 +5,7 @@ import type { ApiKey } from "../../shared/tenants/tenant-schema.ts";
 import { loadAdmissions } from "../local/handlers.ts";
 import { matcher } from "../local/match.ts";
 import { accessAdvice } from "./access-advice.ts";
-import { findKey, keyByReference } from "./find.ts";
+import { findKey, keyByReference } from "./lookups.ts";
 import { format, paint, printJson, safe } from "./output.ts";
 import { add } from "./usage.ts";
 

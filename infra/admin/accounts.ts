@@ -4,7 +4,7 @@ import { type CountedAccount, readCountedAccount } from "../../shared/tenants/ac
 import { change, create } from "./apply-command.ts";
 import { UsageError } from "./command-errors.ts";
 import { ask } from "./confirm.ts";
-import { accountsBelow, findAccount, parseId } from "./find.ts";
+import { accountsBelow, findAccount, parseId } from "./lookups.ts";
 import { format, printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";

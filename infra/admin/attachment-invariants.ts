@@ -14,7 +14,7 @@ import {
   type Sums,
   toggleLink,
   violation,
-} from "./finding.ts";
+} from "./check-finding.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 

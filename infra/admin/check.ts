@@ -4,7 +4,7 @@ import { sweptDays } from "../../shared/attachments/sweep.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { getMany, scan } from "../../shared/table/read.ts";
 import { attachmentChecks, type Sweeps, storedFileChecks, wrongAttachmentCount } from "./attachment-invariants.ts";
-import { type Check, type Finding, keyText, type StoredItem, type Sums, violation } from "./finding.ts";
+import { type Check, type Finding, keyText, type StoredItem, type Sums, violation } from "./check-finding.ts";
 import { format, printRows } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { switchChecks } from "./switch-invariants.ts";

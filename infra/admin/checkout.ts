@@ -3,7 +3,7 @@ import { isOpen, readRun } from "../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { explain } from "./command-errors.ts";
-import { findAccount, findOrder, ordersInCheckout } from "./find.ts";
+import { findAccount, findOrder, ordersInCheckout } from "./lookups.ts";
 import { printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";

@@ -12,6 +12,7 @@ import { get, getMany, lookUp, parseItem, readItem } from "../../shared/table/re
 import { readParent, requestsOfOrder } from "../../shared/tenants/orders.ts";
 import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { CommandError } from "./command-errors.ts";
+import { deletionOf, historyCommand, historyOf } from "./history.ts";
 import {
   accountsBelow,
   findAccount,
@@ -24,8 +25,7 @@ import {
   placesById,
   printOwned,
   readOrders,
-} from "./find.ts";
-import { deletionOf, historyCommand, historyOf } from "./history.ts";
+} from "./lookups.ts";
 import { format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";

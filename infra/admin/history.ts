@@ -4,7 +4,7 @@ import { withoutResult } from "../../shared/checkout/checkout-run.ts";
 import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseReadable, queryAll } from "../../shared/table/read.ts";
-import { accountNames, findKey, ifDenied, keyByReference, throwNotFound } from "./find.ts";
+import { accountNames, findKey, ifDenied, keyByReference, throwNotFound } from "./lookups.ts";
 import { format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";

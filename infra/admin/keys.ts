@@ -6,7 +6,7 @@ import type { Account } from "../../shared/tenants/tenant-schema.ts";
 import { change, changeAsRead, create, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { confirm } from "./confirm.ts";
-import { keyByReference, keysOf, ofAccounts, ownerOf, parseId, printOwned, type StoredKey } from "./find.ts";
+import { keyByReference, keysOf, ofAccounts, ownerOf, parseId, printOwned, type StoredKey } from "./lookups.ts";
 import { format, printRecord } from "./output.ts";
 import { add } from "./usage.ts";
 

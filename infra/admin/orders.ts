@@ -18,7 +18,7 @@ import {
   printOwned,
   readOrders,
   withAccountNames,
-} from "./find.ts";
+} from "./lookups.ts";
 import { format, printParts, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { settle } from "./settle.ts";

@@ -7,7 +7,7 @@ import { keys } from "../../shared/table/keys.ts";
 import { transact } from "../../shared/table/write.ts";
 import { operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
-import { findOrder } from "./find.ts";
+import { findOrder } from "./lookups.ts";
 import { format, printRecord } from "./output.ts";
 import { tooLate } from "./show-order.ts";
 import { lastRun } from "./start-checkout.ts";

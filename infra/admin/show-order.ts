@@ -1,5 +1,5 @@
-import { finder, ownerOf, requestHint } from "./find.ts";
 import { lastRuns, printLatest } from "./history.ts";
+import { finder, ownerOf, requestHint } from "./lookups.ts";
 import { format, printHeading, printJson, printRecord, table } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import type { Item } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
-import { addCount, type Check, checkOf, keyText, type StoredItem, type Sums, violation } from "./finding.ts";
+import { addCount, type Check, checkOf, keyText, type StoredItem, type Sums, violation } from "./check-finding.ts";
 
 const Owner = z.object({ id: z.string(), name: z.string(), account: z.string(), ancestors: z.array(z.string()) });
 type Owner = z.infer<typeof Owner>;

@@ -4,7 +4,7 @@ import { readSwitch, readSwitches, SwitchEntry } from "../../shared/switches/rea
 import type { Switch } from "../../shared/switches/switch-schema.ts";
 import { collections } from "../../shared/table/keys.ts";
 import { parseItem, queryAll } from "../../shared/table/read.ts";
-import { childAccounts, findAccount, finder, ownerOf, parseId, printOwned } from "./find.ts";
+import { childAccounts, findAccount, finder, ownerOf, parseId, printOwned } from "./lookups.ts";
 import { printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";

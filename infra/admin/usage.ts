@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { limits } from "../../shared/limits.ts";
 import { OnBehalfOf } from "../../shared/tenants/apply-schema.ts";
 import { UsageError } from "./command-errors.ts";
-import { parseId } from "./find.ts";
+import { parseId } from "./lookups.ts";
 
 /** Helpers that define commands, and the messages for wrong usage. */
 

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { knownPermissions } from "../../shared/tenants/permissions.ts";
 import type { User } from "../../shared/tenants/tenant-schema.ts";
 import { change, changeAsRead, create } from "./apply-command.ts";
-import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./find.ts";
+import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./lookups.ts";
 import { printRecord, safe } from "./output.ts";
 import { add } from "./usage.ts";
 

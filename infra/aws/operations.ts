@@ -83,53 +83,94 @@ const atLeast = (threshold: number, metric: cloudwatch.IMetric, alarmDescription
   treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
 });
 
-const defective =
-  "Functions failed three or more times within five minutes because of a fault in their code or deployment.";
-const killed =
-  "Within five minutes, functions that are released step by step ended three times or more without a response.";
-const throttled =
-  "Lambda throttled calls of any function of the account in this region: its concurrency, or what is reserved for a function, was used up.";
-const conflicting = "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.";
-const slow = "For 15 minutes, one request in a hundred took three seconds or more.";
-const late = "An event has waited for ten minutes or more: the bus does not accept it.";
-const unpublished =
-  "An event cannot be read (EVENT_UNREADABLE) or failed on every retry: see the queue of dead letters.";
-const stopped = "SWEEP_STOPPED: too many of one day's files are not in the table. No file of that day was removed.";
-const unfinished = "A sweep ran out of time. The next one continues where it stopped.";
-const unswept = "A sweep and both its retries failed: files without metadata accumulate.";
-const failed = "A checkout failed because of a fault, not a refusal. The order is still in CART.";
-const overdue = "A checkout is recorded as running for longer than one can take: the event of its end was lost.";
-const missed = "No sweep has started for two days or more: files without metadata accumulate.";
-
 export const killsOf = (wave: number) => `KilledFunctions${wave + 1}`;
 
 const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmProps>> => ({
-  Defects: atLeast(3, metrics.defects, defective),
-  ...Object.fromEntries(metrics.kills.map((metric, wave) => [killsOf(wave), atLeast(3, metric, killed)])),
+  Defects: atLeast(
+    3,
+    metrics.defects,
+    "Functions failed three or more times within five minutes because of a fault in their code or deployment.",
+  ),
+  ...Object.fromEntries(
+    metrics.kills.map((metric, wave) => [
+      killsOf(wave),
+      atLeast(
+        3,
+        metric,
+        "Within five minutes, functions that are released step by step ended three times or more without a response.",
+      ),
+    ]),
+  ),
   ServerErrors: atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx."),
   // The metric has no dimension for a stack.
-  AccountThrottles: atLeast(1, metrics.throttles.functions, throttled),
+  AccountThrottles: atLeast(
+    1,
+    metrics.throttles.functions,
+    "Lambda throttled calls of any function of the account in this region: its concurrency, or what is reserved for a function, was used up.",
+  ),
   ReadThrottles: atLeast(1, metrics.throttles.reads, "DynamoDB throttled reads of the table."),
   WriteThrottles: atLeast(1, metrics.throttles.writes, "DynamoDB throttled writes to the table."),
   IndexThrottles: atLeast(1, metrics.throttles.indexWrites, "DynamoDB throttled writes to the table's index."),
-  Conflicts: { ...atLeast(100, metrics.throttles.conflicts, conflicting), evaluationPeriods: 3 },
-  SlowRequests: { ...atLeast(3000, metrics.latencyP99, slow), evaluationPeriods: 3 },
-  FailedCheckouts: atLeast(1, metrics.checkouts.failed, failed),
+  Conflicts: {
+    ...atLeast(
+      100,
+      metrics.throttles.conflicts,
+      "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.",
+    ),
+    evaluationPeriods: 3,
+  },
+  SlowRequests: {
+    ...atLeast(3000, metrics.latencyP99, "For 15 minutes, one request in a hundred took three seconds or more."),
+    evaluationPeriods: 3,
+  },
+  FailedCheckouts: atLeast(
+    1,
+    metrics.checkouts.failed,
+    "A checkout failed because of a fault, not a refusal. The order is still in CART.",
+  ),
   TimedOutCheckouts: atLeast(1, metrics.checkouts.timedOut, "A checkout did not end within a week."),
-  OverdueCheckouts: atLeast(1, metrics.overdueCheckouts, overdue),
+  OverdueCheckouts: atLeast(
+    1,
+    metrics.overdueCheckouts,
+    "A checkout is recorded as running for longer than one can take: the event of its end was lost.",
+  ),
   FailedLockReleases: atLeast(
     1,
     metrics.failedLockReleases,
     "The lock of a checkout that ended could not be released.",
   ),
-  DeadLetters: atLeast(1, metrics.deadLetters, unpublished),
-  LateEvents: atLeast(600_000, metrics.eventAgeMs, late),
-  StoppedSweeps: atLeast(1, metrics.sweeps.stopped, stopped),
-  UnfinishedSweeps: atLeast(1, metrics.sweeps.unfinished, unfinished),
+  DeadLetters: atLeast(
+    1,
+    metrics.deadLetters,
+    "An event cannot be read (EVENT_UNREADABLE) or failed on every retry: see the queue of dead letters.",
+  ),
+  LateEvents: atLeast(
+    600_000,
+    metrics.eventAgeMs,
+    "An event has waited for ten minutes or more: the bus does not accept it.",
+  ),
+  StoppedSweeps: atLeast(
+    1,
+    metrics.sweeps.stopped,
+    "SWEEP_STOPPED: too many of one day's files are not in the table. No file of that day was removed.",
+  ),
+  UnfinishedSweeps: atLeast(
+    1,
+    metrics.sweeps.unfinished,
+    "A sweep ran out of time. The next one continues where it stopped.",
+  ),
   // Lambda retries an event twice.
-  FailedSweeps: atLeast(3, metrics.sweeps.failed, unswept),
+  FailedSweeps: atLeast(
+    3,
+    metrics.sweeps.failed,
+    "A sweep and both its retries failed: files without metadata accumulate.",
+  ),
   MissedSweeps: {
-    ...atLeast(1, metrics.sweeps.started, missed),
+    ...atLeast(
+      1,
+      metrics.sweeps.started,
+      "No sweep has started for two days or more: files without metadata accumulate.",
+    ),
     evaluationPeriods: 2,
     comparisonOperator: cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
     // A function that does not run has no metrics, so the alarm changes to INSUFFICIENT_DATA, which sends a notification.

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { childAccounts, keysOf, orderIdsOf, readOrders, usersOf } from "../../infra/admin/find.ts";
 import { historyOf } from "../../infra/admin/history.ts";
+import { childAccounts, keysOf, orderIdsOf, readOrders, usersOf } from "../../infra/admin/lookups.ts";
 import { orderReport } from "../../infra/admin/report.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Item } from "../../shared/table/expressions.ts";
