@@ -17,6 +17,8 @@ const StoredFile = z.object({
   ...SentMetadata.shape,
   bytes: z.number(),
   sha256: z.string(),
+  /** The key of the PUT that stored it. */
+  idempotency_key: z.nullable(z.string()),
   /** The number of different idempotency keys that stored it. More than one means that the file was sent twice. */
   received: z.number(),
 });
@@ -30,6 +32,14 @@ const ReceivedCall = z.object({
 export type ReceivedCall = z.infer<typeof ReceivedCall>;
 
 const Answer = z.object({ status: z.number(), body: z.optional(z.unknown()) });
+
+/** The body of the POST: the attachments that the caller takes the cart to have. */
+export const Manifest = z.object({
+  attachments: z.array(
+    z.object({ request_id: z.string(), id: z.string(), idempotency_key: z.string(), sha256: z.string() }),
+  ),
+});
+export type Manifest = z.infer<typeof Manifest>;
 
 const byName = <S extends z.core.$ZodType>(value: S) => z.record(z.string(), value);
 
@@ -45,6 +55,11 @@ const Cart = z.object({
 export type Cart = z.infer<typeof Cart>;
 
 export const emptyCart = (): Cart => ({ checked_out: false, held: {}, withdrawn: {}, calls: [], answers: {} });
+
+/** Empties a cart, except for the record of its calls. */
+export const forget = (cart: Cart): void => {
+  Object.assign(cart, { ...emptyCart(), calls: cart.calls });
+};
 
 /** Carts by order id, in memory or in the files of a folder. A cart whose file is damaged is empty. */
 export const cartStore = (folder?: string) => {
@@ -103,12 +118,15 @@ export const readFileForm = (incoming: IncomingMessage): Promise<FileForm | unde
     incoming.pipe(form);
   }).catch(() => undefined);
 
-/** A complete call of the protocol in docs/carrier.md. `form` is that of a PUT, or undefined if it is invalid. */
+/** A complete call of the protocol in docs/carrier.md. */
 export type CartCall = {
   readonly method: string;
   readonly path: string;
   readonly idempotencyKey: string | null;
+  /** The form of a PUT, or undefined if it is invalid. */
   readonly form?: FileForm | undefined;
+  /** The manifest of a POST, or null if it is invalid. A carrier that does not compare its cart has none. */
+  readonly manifest?: Manifest | null | undefined;
 };
 
 /** Handles a call. For calls with the same idempotency key, repeats the first successful response. */
@@ -126,24 +144,26 @@ const act = (cart: Cart, call: CartCall): Reply => {
   const [, request, attachment] = /^\/carts\/[^/]+\/requests\/([^/]+)\/attachments\/([^/]+)$/.exec(path) ?? [];
   if (request && attachment && method === "PUT") return putAttachment(cart, { request, attachment }, call);
   if (request && attachment && method === "DELETE") return withdrawAttachment(cart, { request, attachment });
-  if (/^\/carts\/[^/]+\/checkout$/.test(path) && method === "POST") return checkOut(cart);
+  if (/^\/carts\/[^/]+\/checkout$/.test(path) && method === "POST") return checkOut(cart, call);
   if (/^\/carts\/[^/]+$/.test(path) && method === "GET") return { status: 200, body: cartDocument(cart) };
   return { status: 404, body: { error: "not found" } };
 };
 
 type Ids = { readonly request: string; readonly attachment: string };
 
-const putAttachment = (cart: Cart, ids: Ids, { form, path }: CartCall): Reply => {
+/** An invalid body is a 400, because a 422 would refuse the letter. */
+const putAttachment = (cart: Cart, ids: Ids, { form, path, idempotencyKey }: CartCall): Reply => {
   if (cart.checked_out) return checkedOut;
   const metadata = form && parseJson(Metadata, form.metadata);
-  if (!form || !metadata) return rejection(422, "the body must be a form of metadata and one file");
+  if (!form || !metadata) return rejection(400, "the body must be a form of metadata and one file");
   const { sha256 = form.sha256, ...sent } = metadata;
-  if (sha256 !== form.sha256) return rejection(422, "the SHA-256 of the file does not match the metadata");
+  if (sha256 !== form.sha256) return rejection(400, "the SHA-256 of the file does not match the metadata");
   const place = `${ids.request}/${ids.attachment}`;
   const isNew = cart.held[place] === undefined;
   // `handleCall` repeats the response to a key that has already stored the file.
   const received = 1 + Object.keys(cart.answers).filter((call) => call.startsWith(`PUT ${path} `)).length;
-  const file = { request_id: ids.request, attachment_id: ids.attachment, ...sent, bytes: form.bytes, sha256, received };
+  const stored = { ...sent, bytes: form.bytes, sha256, idempotency_key: idempotencyKey, received };
+  const file = { request_id: ids.request, attachment_id: ids.attachment, ...stored };
   cart.held[place] = file;
   return { status: isNew ? 201 : 200, body: file };
 };
@@ -157,8 +177,36 @@ const withdrawAttachment = (cart: Cart, ids: Ids): Reply => {
   return { status: 200, body: { withdrawn: file !== undefined } };
 };
 
-const checkOut = (cart: Cart): Reply => {
+const checkOut = (cart: Cart, { manifest }: CartCall): Reply => {
   if (cart.checked_out) return checkedOut;
+  if (manifest === null)
+    return rejection(
+      400,
+      "the body must be JSON with attachments, each with request_id, id, idempotency_key and sha256",
+    );
+  if (manifest && !isSame(cart, manifest)) return { status: 412, body: difference(cart) };
   cart.checked_out = true;
   return { status: 200, body: { checked_out: true } };
 };
+
+/** Whether the cart has what the manifest lists, stored by the same calls, and nothing else. */
+const isSame = ({ held }: Cart, { attachments }: Manifest): boolean => {
+  const listed = new Map(attachments.map((one) => [`${one.request_id}/${one.id}`, one]));
+  return (
+    listed.size === attachments.length &&
+    listed.size === Object.keys(held).length &&
+    Object.entries(held).every(([place, { idempotency_key, sha256 }]) => {
+      const one = listed.get(place);
+      return one?.idempotency_key === idempotency_key && one.sha256 === sha256;
+    })
+  );
+};
+
+const difference = ({ held }: Cart) => ({
+  error: "the cart differs from the manifest",
+  attachments: Object.values(held).map(({ request_id, attachment_id: id, idempotency_key }) => ({
+    request_id,
+    id,
+    idempotency_key,
+  })),
+});

@@ -1,33 +1,19 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { json } from "node:stream/consumers";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import * as z from "zod/mini";
-import { type Cart, cartStore, handleCall, type ReceivedCall, readFileForm } from "./carrier-carts.ts";
-import { type Reply, sendReply, serveLocally } from "./listen.ts";
-
-const Pattern = z.string().check(z.refine(isPattern, { error: "must be a regular expression" }));
-
-const InjectedFault = z.object({
-  /** A fault affects GET only if it names GET, which also shows a cart to people and tests. */
-  method: z._default(Pattern, "PUT|POST|DELETE"),
-  path: z._default(Pattern, ".*"),
-  times: z._default(z.int().check(z.minimum(1)), 1),
-  action: z.enum(["status", "status-after", "delay", "drop-before", "drop-after", "cut"]),
-  status: z._default(z.int().check(z.minimum(200), z.maximum(599)), 503),
-  headers: z._default(z.record(z.string(), z.string()), {}),
-  body: z._default(z.unknown(), { error: "injected fault" }),
-  delay_ms: z._default(z.int().check(z.minimum(0), z.maximum(600_000)), 500),
-});
-type InjectedFault = z.infer<typeof InjectedFault>;
-
-function isPattern(text: unknown): boolean {
-  try {
-    return Boolean(new RegExp(String(text)));
-  } catch {
-    return false;
-  }
-}
+import {
+  type Cart,
+  cartStore,
+  forget,
+  handleCall,
+  Manifest,
+  type ReceivedCall,
+  readFileForm,
+} from "./carrier-carts.ts";
+import { type InjectedFault, injectedFaults, send } from "./carrier-faults.ts";
+import { parseJson } from "./json-file.ts";
+import { sendReply, serveLocally } from "./listen.ts";
 
 export type CarrierOptions = {
   readonly port?: number;
@@ -35,56 +21,50 @@ export type CarrierOptions = {
   readonly token?: string;
   /** The folder that stores the carts. Without it, they are in memory. */
   readonly folder?: string | undefined;
+  /** Whether it compares its cart with the manifest. */
+  readonly compares?: boolean;
   readonly onCall?: ((call: ReceivedCall) => void) | undefined;
 };
 
 /** The simulated carrier, which also returns what it has received. docs/carrier.md describes the protocol. */
-export const startCarrier = async ({ port = 0, host, token, folder, onCall }: CarrierOptions = {}) => {
+export const startCarrier = async ({ port = 0, host, token, folder, compares = true, onCall }: CarrierOptions = {}) => {
   const carts = cartStore(folder);
-  let faults: InjectedFault[] = [];
+  const faults = injectedFaults();
 
-  const nextFault = (method: string, path: string): InjectedFault | undefined => {
-    const fault = faults.find(
-      (one) => one.times > 0 && new RegExp(`^(?:${one.method})$`).test(method) && new RegExp(one.path).test(path),
-    );
-    if (fault) fault.times -= 1;
-    return fault;
-  };
-
-  const control = async (incoming: IncomingMessage): Promise<Reply> => {
-    if (incoming.method === "DELETE") faults = [];
-    if (incoming.method !== "POST") return { status: 200, body: { faults } };
-    const fault = z.safeParse(InjectedFault, await json(incoming).catch(() => undefined));
-    if (!fault.success) return { status: 422, body: { error: z.prettifyError(fault.error) } };
-    faults.push(fault.data);
-    return { status: 201, body: fault.data };
-  };
+  /** People and tests read carts without a token. */
+  const isAllowed = ({ method, headers: { authorization } }: IncomingMessage) =>
+    token === undefined || authorization === `Bearer ${token}` || (method === "GET" && authorization === undefined);
 
   const listener = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const path = incoming.url?.split("?")[0] ?? "/";
-    if (path === "/faults") return sendReply(outgoing, await control(incoming));
+    if (path === "/faults") return sendReply(outgoing, await faults.control(incoming));
     const orderId = /^\/carts\/([^/]+)(\/.+)?$/.exec(path)?.[1];
-    const isRead = incoming.method === "GET";
-    if (token !== undefined && !isRead && incoming.headers.authorization !== `Bearer ${token}`) {
+    if (!isAllowed(incoming)) {
       await discardBody(incoming);
-      return sendReply(outgoing, { status: 401, body: { error: "the token is invalid" } });
+      return send(outgoing, { status: 401, body: { error: "the token is invalid" } });
     }
-    if (!orderId) return sendReply(outgoing, { status: 404, body: { error: "not found" } });
+    if (!orderId) return send(outgoing, { status: 404, body: { error: "not found" } });
     const served = (call: ReceivedCall) => {
-      if (isRead) return;
+      if (incoming.method === "GET") return;
       carts.save(orderId);
       onCall?.(call);
     };
-    const fault = nextFault(incoming.method ?? "", path);
-    const handled = serve({ cart: carts.find(orderId), served }, incoming, outgoing, path, fault);
-    // A carrier that cannot store its cart is unavailable. A 400 would be a refusal.
+    const fault = faults.next(incoming.method ?? "", path);
+    const handled = serve({ cart: carts.find(orderId), compares, served }, incoming, outgoing, path, fault);
+    // A carrier that cannot store its cart is unavailable. A 400 would end the run.
     await handled.catch(() => outgoing.destroy());
   };
   return serveLocally(listener, port, host);
 };
 
+type Served = {
+  readonly cart: Cart;
+  readonly compares: boolean;
+  readonly served: (call: ReceivedCall) => void;
+};
+
 const serve = async (
-  { cart, served }: { readonly cart: Cart; readonly served: (call: ReceivedCall) => void },
+  { cart, compares, served }: Served,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   path: string,
@@ -99,25 +79,28 @@ const serve = async (
     return incoming.socket.destroy();
   }
   if (fault?.action === "delay") await sleep(fault.delay_ms, undefined, { ref: false });
-  const form = call.method === "PUT" && fault?.action !== "status" ? await readFileForm(incoming) : undefined;
-  const handled = fault?.action === "status" ? fault : handleCall(cart, { ...call, idempotencyKey, form });
+  if (fault?.action === "forget") forget(cart);
+  const isHandled = fault?.action !== "status";
+  const form = isHandled && call.method === "PUT" ? await readFileForm(incoming) : undefined;
+  const manifest = isHandled && call.method === "POST" && compares ? await readManifest(incoming) : undefined;
+  const handled = isHandled ? handleCall(cart, { ...call, idempotencyKey, form, manifest }) : fault;
   await discardBody(incoming);
-  const reply = fault?.action === "status-after" ? fault : handled;
+  const { action, encoding } = fault ?? {};
+  const reply = fault?.action === "status-after" ? fault : { ...handled, action, encoding };
   if (fault?.action !== "drop-after") call.status = reply.status;
   served(call);
   if (fault?.action === "drop-after") return incoming.socket.destroy();
-  if (fault?.action === "cut") return sendHalf(outgoing, reply);
-  sendReply(outgoing, reply);
+  send(outgoing, reply);
+};
+
+/** Returns null if the body is not a manifest. */
+const readManifest = async (incoming: IncomingMessage): Promise<Manifest | null | undefined> => {
+  const body = await text(incoming);
+  return body === "" ? undefined : (parseJson(Manifest, body) ?? null);
 };
 
 /** Discards a body, so that the client gets the response. */
 const discardBody = async (incoming: IncomingMessage): Promise<void> => {
   incoming.resume();
   if (!incoming.readableEnded) await once(incoming, "close");
-};
-
-const sendHalf = (outgoing: ServerResponse, { status, body }: Reply) => {
-  const text = JSON.stringify(body);
-  outgoing.writeHead(status, { "content-type": "application/json", "content-length": text.length });
-  outgoing.write(text.slice(0, text.length / 2), () => outgoing.destroy());
 };

@@ -51,7 +51,7 @@ describe("the regular expressions", () => {
   it("are built only from the routes, the limits, control characters and the patterns of injected faults", () => {
     const built = inFile.filter(({ found }) => found.includes("new RegExp")).map(({ file }) => file);
     expect(built.sort()).toEqual([
-      "infra/local/carrier.ts",
+      "infra/local/carrier-faults.ts",
       "infra/local/match.ts",
       "shared/attachments/attachment-schema.ts",
       "shared/http/idempotency.ts",

@@ -1,17 +1,9 @@
 import * as z from "zod/mini";
-import { startCarrier } from "../../../infra/local/carrier.ts";
+import { type CarrierOptions, startCarrier } from "../../../infra/local/carrier.ts";
 import type { cartDocument } from "../../../infra/local/carrier-carts.ts";
+import type { InjectedFault } from "../../../infra/local/carrier-faults.ts";
 
-export type Misbehaviour = {
-  readonly method?: string;
-  readonly path?: string;
-  readonly times?: number;
-  readonly action: "status" | "status-after" | "delay" | "drop-before" | "drop-after" | "cut";
-  readonly status?: number;
-  readonly body?: unknown;
-  readonly headers?: Record<string, string>;
-  readonly delay_ms?: number;
-};
+export type Misbehaviour = Partial<InjectedFault> & Pick<InjectedFault, "action">;
 
 const Cart = z.custom<ReturnType<typeof cartDocument>>();
 
@@ -34,8 +26,11 @@ export const forwardedTo = async (url: string, order: string) => {
  * Starts the simulated carrier and configures the steps to call it. Only tests of a carrier that does not respond shorten the
  * timeout, because on a busy machine a short one would repeat calls needlessly.
  */
-export const carrier = async ({ timeoutMs = 20_000 } = {}) => {
-  const { url, close } = await startCarrier({ port: 0, token: "carrier-token" });
+export const carrier = async ({
+  timeoutMs = 20_000,
+  ...options
+}: Pick<CarrierOptions, "compares"> & { readonly timeoutMs?: number } = {}) => {
+  const { url, close } = await startCarrier({ ...options, port: 0, token: "carrier-token" });
   Object.assign(process.env, {
     CARRIER_URL: url,
     CARRIER_TOKEN: "carrier-token",
