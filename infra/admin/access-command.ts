@@ -6,7 +6,7 @@ import { loadAdmissions } from "../local/handlers.ts";
 import { matcher } from "../local/match.ts";
 import { accessAdvice } from "./access-advice.ts";
 import { findKey, keyByReference } from "./lookups.ts";
-import { format, paint, printJson, safe } from "./output.ts";
+import { type Format, paint, printJson, safe } from "./output.ts";
 import { add } from "./usage.ts";
 
 /** Lets an endpoint run its own access checks, and reports each. */
@@ -53,9 +53,9 @@ export const addAccessCommand = (program: Command): void => {
     program,
     "access <id-or-key> <method> <path>",
     "run the checks of an endpoint for an API key; writes nothing",
-  ).action(async (reference: string, method: string, path: string) => {
+  ).action(async (reference: string, method: string, path: string, { json }: Format) => {
     const { checks, status, remedy } = await checkAccess(reference, method, path);
-    if (format.json) return printJson({ checks, status, remedy });
+    if (json) return printJson({ checks, status, remedy });
     for (const { check, ok, detail } of checks)
       console.log(`${paint(ok ? "ok" : "NO")}  ${safe([check, detail].filter(Boolean).join(": "))}`);
     const none = "No access check refuses this request. The endpoint validates its headers, query and body afterwards.";

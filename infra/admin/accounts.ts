@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 import pLimit from "p-limit";
 import { type CountedAccount, readCountedAccount } from "../../shared/tenants/accounts.ts";
-import { change, create } from "./apply-command.ts";
+import { type Caller, change, create } from "./apply-command.ts";
 import { UsageError } from "./command-errors.ts";
 import { ask } from "./confirm.ts";
 import { accountsBelow, findAccount, parseId } from "./lookups.ts";
-import { format, printRecord, printRows, safe } from "./output.ts";
+import { type Format, printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
@@ -20,11 +20,11 @@ const accountDetails = ({ id, name, ancestors, features, switch_count }: Counted
   parent: ancestors.at(-1) ?? null,
 });
 
-const rowsOf = (accounts: readonly ListedAccount[]) => {
+const rowsOf = (accounts: readonly ListedAccount[], { json }: Format) => {
   const names = new Map(accounts.map(({ id, name }) => [id, name]));
   return accounts.map((one) => {
     const { parent, ...details } = accountDetails(one);
-    const named = !format.json && { "parent's name": names.get(parent ?? "") };
+    const named = !json && { "parent's name": names.get(parent ?? "") };
     return { ...details, accounts_below: one.below, ...named, parent };
   });
 };
@@ -40,24 +40,25 @@ const accountsToList = async (id: string | undefined): Promise<ListedAccount[]> 
   return counted.flatMap((one) => (one ? [{ ...one, below: below.get(one.id)?.length ?? 0 }] : []));
 };
 
-type NewAccount = {
-  readonly name: string;
-  readonly parent?: string;
-  readonly attachments: boolean;
-  readonly yes?: boolean;
-};
+type NewAccount = Format &
+  Caller & {
+    readonly name: string;
+    readonly parent?: string;
+    readonly attachments: boolean;
+    readonly yes?: boolean;
+  };
 
-const createAccount = async ({ name, parent, attachments, yes }: NewAccount) => {
+const createAccount = async ({ name, parent, attachments, yes, ...called }: NewAccount) => {
   const lasting = "It cannot be moved below another account later, or deleted.";
   if (parent === undefined && process.stdin.isTTY && !yes) await ask(`Create ${name} as a root account? ${lasting}`);
   else if (parent === undefined) console.error(safe(`${name} is a root account. ${lasting}`));
   const features = { ordering_attachment_access: attachments };
-  printRecord(await create("accounts", { name, parent: parent ?? null, features }));
+  printRecord(await create("accounts", { name, parent: parent ?? null, features }, called), called);
 };
 
-const changeAccount = async (id: string, entry: object): Promise<void> => {
-  await change("accounts", (await findAccount(id)).id, entry);
-  printRecord(accountDetails(await findAccount(id)));
+const changeAccount = async (id: string, entry: object, called: Format & Caller): Promise<void> => {
+  await change("accounts", (await findAccount(id)).id, entry, called);
+  printRecord(accountDetails(await findAccount(id)), called);
 };
 
 export const addAccountCommands = (account: Command): void => {
@@ -69,22 +70,22 @@ export const addAccountCommands = (account: Command): void => {
     .action((options: NewAccount) => createAccount(options));
   add(account, "list", "list the root accounts, or one account and all accounts below it")
     .option("--account <id>", "the account whose tree is listed", parseId)
-    .action(async ({ account: id }: { account?: string }) => {
+    .action(async ({ account: id, json }: Format & { account?: string }) => {
       const accounts = await withProgress(() => accountsToList(id));
-      printRows(rowsOf(accounts));
-      if (id === undefined && !format.json)
+      printRows(rowsOf(accounts, { json }), { json });
+      if (id === undefined && !json)
         console.log("\nThese are the root accounts: `account list --account <id>` lists those below one of them.");
     });
-  add(account, "show <id>", "show an account").action(async (id: string) =>
-    printRecord(accountDetails(await findAccount(id))),
+  add(account, "show <id>", "show an account").action(async (id: string, format: Format) =>
+    printRecord(accountDetails(await findAccount(id)), format),
   );
-  add(account, "rename <id> <name>", "rename an account").action((id: string, name: string) =>
-    changeAccount(id, { name }),
+  add(account, "rename <id> <name>", "rename an account").action((id: string, name: string, called: Format & Caller) =>
+    changeAccount(id, { name }, called),
   );
   add(account, "feature <id> <on|off>", "turn Ordering Attachment Access on or off; takes effect immediately").action(
-    async (id: string, state: string) => {
+    async (id: string, state: string, called: Format & Caller) => {
       if (state !== "on" && state !== "off") throw new UsageError(`The feature can be on or off, not ${state}.`);
-      await changeAccount(id, { features: { ordering_attachment_access: state === "on" } });
+      await changeAccount(id, { features: { ordering_attachment_access: state === "on" } }, called);
     },
   );
 };

@@ -10,7 +10,7 @@ import type { Precondition } from "../../shared/table/optimistic-update.ts";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
 import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/apply-schema.ts";
 import { CommandError, messageOf } from "./command-errors.ts";
-import { format, printJson, safe } from "./output.ts";
+import { type Format, printJson, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
@@ -21,11 +21,12 @@ const principal = async (): Promise<string> => {
   return Arn ?? "unknown";
 };
 
-export const onBehalfOf: { text: string | undefined } = { text: undefined };
+/** The option `--on-behalf-of` of a command that changes something. Its event records the text. */
+export type Caller = { readonly onBehalfOf?: string };
 
-export const operatorOrigin = async (): Promise<Origin> => ({
+export const operatorOrigin = async ({ onBehalfOf }: Caller): Promise<Origin> => ({
   now: new Date(),
-  actor: { type: "operator", id: await principal(), ...(onBehalfOf.text && { on_behalf_of: onBehalfOf.text }) },
+  actor: { type: "operator", id: await principal(), ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }) },
   request_id: null,
 });
 
@@ -33,11 +34,12 @@ export const operatorOrigin = async (): Promise<Origin> => ({
 const applyOne = async (
   section: SectionName,
   entry: object,
+  caller: Caller,
   describe: (property: string, detail: string) => string,
   precondition?: Precondition,
 ) => {
   try {
-    const applied = await apply({ [section]: { one: entry } }, await operatorOrigin(), { precondition });
+    const applied = await apply({ [section]: { one: entry } }, await operatorOrigin(caller), { precondition });
     const { one } = applied[section];
     for (const { detail } of applied.warnings ?? []) console.error(`Warning: ${detail}`);
     if (!one) throw new Error("The entry has no result.");
@@ -52,14 +54,20 @@ const applyOne = async (
 const optionOf = (property: string) => `--${property.replace("permissions", "permission").replaceAll("_", "-")}`;
 
 /** Creates one item through `apply`. Returns its id and, for an API key, the key itself. An error names the option. */
-export const create = async (section: SectionName, entry: object) => {
-  const { id, key } = await applyOne(section, entry, (property, detail) => `${optionOf(property)}: ${detail}`);
+export const create = async (section: SectionName, entry: object, caller: Caller) => {
+  const { id, key } = await applyOne(section, entry, caller, (property, detail) => `${optionOf(property)}: ${detail}`);
   return { id, ...(key !== undefined && { key }) };
 };
 
 /** Changes one existing item through `apply`. */
-export const change = async (section: SectionName, id: string, entry: object, precondition?: Precondition) => {
-  await applyOne(section, { id, ...entry }, (name, detail) => `The ${name} ${detail}.`, precondition);
+export const change = async (
+  section: SectionName,
+  id: string,
+  entry: object,
+  caller: Caller,
+  precondition?: Precondition,
+) => {
+  await applyOne(section, { id, ...entry }, caller, (name, detail) => `The ${name} ${detail}.`, precondition);
 };
 
 /** Runs a change that depends on what an item is. If the item has changed since it was read, reads it and tries again. */
@@ -98,12 +106,17 @@ export const addApplyCommand = (program: Command): void => {
   add(program, "apply <file>", "create or change what a JSON file describes; - is standard input")
     .option("--dry-run", "print what would be done, and write nothing", false)
     .addHelpText("after", help)
-    .action(async (file: string, { dryRun }: { dryRun: boolean }) => {
+    .action(async (file: string, { dryRun, json, ...caller }: Format & Caller & { dryRun: boolean }) => {
       const document = await readDocument(file);
-      const origin = await operatorOrigin();
+      const origin = await operatorOrigin(caller);
       const isDry = dryRun || isDryRun(document);
       const applyAll = (signal?: AbortSignal) => apply(document, origin, { dryRun, signal });
-      const applying = () => (isDry ? applyAll() : stopOnInterrupt(applyAll)).catch(printPartly);
+      const applying = () =>
+        (isDry ? applyAll() : stopOnInterrupt(applyAll)).catch((error: unknown) => {
+          // No id or key may be lost. With --json, the errors contain them.
+          if (error instanceof PartlyAppliedError && !json) printJson(error.applied);
+          throw error;
+        });
       const applied = await withProgress(applying, "Applying …");
       const { created, changed, unchanged } = countsOf(applied);
       console.error(`${isDry ? "Dry run: " : ""}${created} created, ${changed} changed, ${unchanged} unchanged.`);
@@ -129,12 +142,6 @@ const stopOnInterrupt = async <T>(act: (signal: AbortSignal) => Promise<T>): Pro
   } finally {
     process.off("SIGINT", interrupt);
   }
-};
-
-/** If only a part of the file was applied, prints that part, so that no id or key is lost. `--json` prints it with the errors. */
-const printPartly = (error: unknown): never => {
-  if (error instanceof PartlyAppliedError && !format.json) printJson(error.applied);
-  throw error;
 };
 
 const readDocument = async (file: string): Promise<unknown> => {

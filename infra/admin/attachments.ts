@@ -11,11 +11,11 @@ import { openFile } from "../../shared/attachments/files.ts";
 import { FileError, verified } from "../../shared/checkout/carrier-form.ts";
 import { recordOf } from "../../shared/history/record.ts";
 import { transact } from "../../shared/table/write.ts";
-import { operatorOrigin } from "./apply-command.ts";
+import { type Caller, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { deletionOf, historyCommand } from "./history.ts";
 import { findParents } from "./lookups.ts";
-import { printRecord, printRows } from "./output.ts";
+import { type Format, printRecord, printRows } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
@@ -44,7 +44,7 @@ const findAttachment = async (parentId: string, id: string) => {
   );
 };
 
-type Options = { readonly to?: string; readonly force: boolean };
+type Options = Format & Caller & { readonly to?: string; readonly force: boolean };
 
 const isDirectory = async (path: string) => (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 
@@ -53,14 +53,15 @@ const fileName = (filename: string, id: string) =>
   basename(filename.replaceAll(/[\\\p{Cc}]/gu, "_")).replace(/^\.*$/, id);
 
 /** `attachment download`: records the event, writes the file under a temporary name, and renames it once it is verified. */
-const download = async (parentId: string, id: string, { to = ".", force }: Options): Promise<void> => {
+const download = async (parentId: string, id: string, options: Options): Promise<void> => {
+  const { to = ".", force, json } = options;
   const { parent, account, attachment } = await findAttachment(parentId, id);
   const { bytes, sha256, filename, version } = attachment;
   const path = (await isDirectory(to)) ? join(to, fileName(filename, id)) : to;
   if (!force && (await stat(path).catch(() => undefined)))
     throw new CommandError(`${path} exists: choose another path with --to, or replace it with --force.`);
   const resource = { type: "attachment", id, version };
-  const event = recordOf({ type: "attachment.downloaded", account, resource, parent }, await operatorOrigin());
+  const event = recordOf({ type: "attachment.downloaded", account, resource, parent }, await operatorOrigin(options));
   const openRecorded = async () => {
     const file = await openFile(fileKey(parent, id));
     if (file) await transact({ event });
@@ -87,19 +88,20 @@ const download = async (parentId: string, id: string, { to = ".", force }: Optio
   } finally {
     process.off("SIGINT", interrupt);
   }
-  printRecord({ id, path, bytes, sha256 });
+  printRecord({ id, path, bytes, sha256 }, { json });
 };
 
 export const addAttachmentCommands = (attachment: Command): void => {
   add(attachment, "list <request-or-order-id>", "list the attachments of a request or an order").action(
-    async (parentId: string) => {
+    async (parentId: string, format: Format) => {
       const parents = await findParents(parentId);
       const lists = parents.map((parent) => Array.fromAsync(allAttachments(parent), row));
-      printRows((await withProgress(() => Promise.all(lists))).flat());
+      printRows((await withProgress(() => Promise.all(lists))).flat(), format);
     },
   );
   add(attachment, "show <request-or-order-id> <id>", "show an attachment").action(
-    async (parentId: string, id: string) => printRecord((await findAttachment(parentId, id)).attachment),
+    async (parentId: string, id: string, format: Format) =>
+      printRecord((await findAttachment(parentId, id)).attachment, format),
   );
   add(attachment, "download <request-or-order-id> <id>", "download the file for a dispute; an event records it")
     .option("--to <path>", "the file to write, or the folder (default: the attachment's filename, in this folder)")

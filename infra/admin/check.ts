@@ -5,7 +5,7 @@ import { keys } from "../../shared/table/keys.ts";
 import { getMany, scan } from "../../shared/table/read.ts";
 import { attachmentChecks, type Sweeps, storedFileChecks, wrongAttachmentCount } from "./attachment-invariants.ts";
 import { type Check, type Finding, keyText, type StoredItem, type Sums, violation } from "./check-finding.ts";
-import { format, printRows } from "./output.ts";
+import { type Format, printRows } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { switchChecks } from "./switch-invariants.ts";
 
@@ -112,12 +112,12 @@ export const findProblems = async (): Promise<Finding[]> => {
   return findings;
 };
 
-export const printProblems = (findings: readonly Finding[]): void =>
-  findings.length > 0 || format.json ? printRows(findings, true) : console.log("No problems found.");
+export const printProblems = (findings: readonly Finding[], { json }: Format): void =>
+  findings.length > 0 || json ? printRows(findings, { json }, { whole: true }) : console.log("No problems found.");
 
 export const addCheckCommand = (program: Command): void => {
   program
     .command("check")
     .description("check that items and files are consistent; reads the whole table and bucket, and changes nothing")
-    .action(async () => printProblems(await findProblems()));
+    .action(async (format: Format) => printProblems(await findProblems(), format));
 };

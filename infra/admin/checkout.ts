@@ -4,7 +4,7 @@ import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { explain } from "./command-errors.ts";
 import { findAccount, findOrder, ordersInCheckout } from "./lookups.ts";
-import { printRecord, printRows, safe } from "./output.ts";
+import { type Format, printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
 import {
@@ -16,21 +16,21 @@ import {
   waitForCheckout,
 } from "./start-checkout.ts";
 
-export const checkOut = async (given: string, { wait }: { wait?: boolean }): Promise<void> => {
+export const checkOut = async (given: string, { wait, json }: Format & { wait?: boolean }): Promise<void> => {
   const { id, state } = await findOrder(given);
   if (state === "CHECKED_OUT") {
     // Not the run whose doubt an operator has settled.
     const last = await readRun(id);
     const run = last?.status === "SUCCEEDED" ? last.run : null;
-    return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." });
+    return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." }, { json });
   }
   const last = await lastRun(id);
   printNext(id, last?.status === "CRASHED" ? last : undefined);
   const run = await startCheckout(id);
-  if (!wait) return printRecord({ run, status: "RUNNING" });
+  if (!wait) return printRecord({ run, status: "RUNNING" }, { json });
   const end = await waitFor(id, run);
   if (end.status !== "SUCCEEDED") process.exitCode = 1;
-  printRecord(end);
+  printRecord(end, { json });
   printNext(id, await readRun(id));
 };
 
@@ -104,7 +104,7 @@ export const failedOrders = async (account: string | undefined) => {
 };
 
 /** `order checkout --failed`: starts the checkouts again, and prints how each has ended. */
-export const checkOutFailed = async (account: string | undefined): Promise<void> => {
+export const checkOutFailed = async (account: string | undefined, format: Format): Promise<void> => {
   const orders = await failedOrders(account);
   console.error(`${orders.length} to check out. Ctrl-C stops waiting; runs that have started continue.`);
   const ends = await pLimit(atOnce).map(orders, async ({ id }) => {
@@ -115,5 +115,5 @@ export const checkOutFailed = async (account: string | undefined): Promise<void>
     return { id, ...end };
   });
   if (ends.some(({ status }) => status !== "SUCCEEDED")) process.exitCode = 1;
-  printRows(ends, true);
+  printRows(ends, format, { whole: true });
 };

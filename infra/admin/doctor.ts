@@ -7,7 +7,7 @@ import { env } from "../../shared/env.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { adviceOn, CommandError, messageOf } from "./command-errors.ts";
 import { checksOfStack, clientConfig, type Notice } from "./first-day.ts";
-import { format, pad, paint, printJson, safeLines } from "./output.ts";
+import { type Format, pad, paint, printJson, safeLines } from "./output.ts";
 import { type DeployedStack, type TargetOptions, useTarget } from "./target.ts";
 
 /**
@@ -168,10 +168,10 @@ export const addDoctorCommand = (program: Command): void => {
     .description(
       "check the target, credentials, table, bucket and workflow; for a stack, also the steps of its first day",
     )
-    .action(async (_: unknown, command: Command) => {
+    .action(async ({ json }: Format, command: Command) => {
       const findings = await runChecks(command.optsWithGlobals<TargetOptions>());
       const ok = !findings.some(({ status }) => status === "FAULT");
-      if (format.json) printJson({ ok, checks: findings });
+      if (json) printJson({ ok, checks: findings });
       else printFindings(findings);
       if (!ok) process.exitCode = 1;
     });

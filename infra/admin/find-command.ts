@@ -26,7 +26,7 @@ import {
   printOwned,
   readOrders,
 } from "./lookups.ts";
-import { format, printJson } from "./output.ts";
+import { type Format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
@@ -157,10 +157,10 @@ const hint = (text: string, { account, order }: Scope): string => {
   return `A request that changed nothing is in the logs only: ${where}.`;
 };
 
-const find = async (text: string, scope: Scope): Promise<void> => {
+const find = async (text: string, { json, ...scope }: Format & Scope): Promise<void> => {
   const found = await withProgress(() => placesOf(text, scope), "Searching …");
   if (found.length === 0) process.exitCode = 1;
-  if (format.json) {
+  if (json) {
     for (const place of found) if (await isDeleted(place)) console.error(await describeDeleted(place));
     return printJson({ found });
   }
@@ -178,7 +178,7 @@ const find = async (text: string, scope: Scope): Promise<void> => {
       deleted: isGone ? (deletion ?? "yes") : "no",
     };
   };
-  await printOwned(await Promise.all(found.map(row)), true);
+  await printOwned(await Promise.all(found.map(row)), { json }, { whole: true });
   const histories = new Set(gone.map((place) => historyCommand(historyOfPlace(place))));
   if (histories.size > 0) console.log(`\nWhat happened to it: ${[...histories].join(", ")}`);
 };
@@ -196,5 +196,5 @@ export const addFindCommand = (program: Command): void => {
       parseId,
     )
     .addHelpText("after", "\nWithout these options, a name is the beginning of an account's name.")
-    .action((text: string, scope: Scope) => find(text.trim(), scope));
+    .action((text: string, options: Format & Scope) => find(text.trim(), options));
 };

@@ -5,13 +5,13 @@ import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, parseReadable, queryAll } from "../../shared/table/read.ts";
 import { accountNames, findKey, ifDenied, keyByReference, throwNotFound } from "./lookups.ts";
-import { format, printHeading, printJson, type Row, table } from "./output.ts";
+import { type Format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
 /** Yields the events of an order, a request, a switch, an account, a user or an API key, oldest first or newest first. */
-export async function* historyOf(subject: EventSubject, newestFirst = false): AsyncGenerator<StoredEvent> {
-  for await (const item of queryAll(collections.events(subject), newestFirst))
+export async function* historyOf(subject: EventSubject, { newestFirst = false } = {}): AsyncGenerator<StoredEvent> {
+  for await (const item of queryAll(collections.events(subject), { newestFirst }))
     yield* parseReadable(StoredEvent, [item]);
 }
 
@@ -52,7 +52,7 @@ const actorOf = ({ actor }: StoredEvent, callers: Callers) =>
 
 /** Returns when an item in the history of `subject` was deleted, and by whom, or undefined if no event records it. */
 export const deletionOf = async (subject: EventSubject, id: string): Promise<string | undefined> => {
-  for await (const event of historyOf(subject, true))
+  for await (const event of historyOf(subject, { newestFirst: true }))
     if (event.resource.id === id && event.type.endsWith(".deleted"))
       return `${event.at} by ${actorOf(event, await callersOf([event]).catch(ifDenied<Callers>(new Map())))}`;
 };
@@ -88,7 +88,7 @@ const latest = 5;
 
 export const printLatest = async (subject: EventSubject): Promise<void> => {
   const events: StoredEvent[] = [];
-  for await (const event of historyOf(subject, true)) if (events.unshift(event) === latest) break;
+  for await (const event of historyOf(subject, { newestFirst: true })) if (events.unshift(event) === latest) break;
   printHeading("Last events");
   console.log(table(await rowsOf(events), { whole: true }));
 };
@@ -97,7 +97,9 @@ export const printLatest = async (subject: EventSubject): Promise<void> => {
 export const lastRuns = async (id: string, started: number) => {
   const runs: { run: string; status: string; ended_at: string; reason: string | null }[] = [];
   const wanted = Math.min(latest, started);
-  for await (const { type, at, actor, reason = null } of wanted > 0 ? historyOf({ type: "order", id }, true) : [])
+  for await (const { type, at, actor, reason = null } of wanted > 0
+    ? historyOf({ type: "order", id }, { newestFirst: true })
+    : [])
     if (actor.type === "checkout") {
       const failed = reason?.includes(withoutResult) ? "CRASHED" : "FAILED";
       const status = type === "order.checked_out" ? "SUCCEEDED" : failed;
@@ -107,11 +109,11 @@ export const lastRuns = async (id: string, started: number) => {
 };
 
 /** If there are no events, `key` distinguishes an item without a history from an unknown id. */
-const printHistory = async (subject: EventSubject, key?: Key): Promise<void> => {
+const printHistory = async (subject: EventSubject, { json }: Format, key?: Key): Promise<void> => {
   const events = await withProgress(() => Array.fromAsync(historyOf(subject)), "Reading the history …");
   if (events.length === 0 && key && !(await get(key)))
     await throwNotFound(subject.type, subject.id, "it has no events, either");
-  if (format.json) return printJson({ events });
+  if (json) return printJson({ events });
   console.log(table(await rowsOf(events), { whole: true }));
 };
 
@@ -125,10 +127,11 @@ const described = {
 
 export const addHistoryCommands = (history: Command): void => {
   for (const [type, { what, keyOf }] of Object.entries(described))
-    add(history, `${type} <id>`, `print what happened to ${what}, oldest first`).action((id: string) =>
-      printHistory({ type, id }, keyOf(id)),
+    add(history, `${type} <id>`, `print what happened to ${what}, oldest first`).action((id: string, format: Format) =>
+      printHistory({ type, id }, format, keyOf(id)),
     );
-  add(history, "key <id>", "print what happened to an API key, oldest first").action(async (reference: string) =>
-    printHistory({ type: "api_key", id: (await keyByReference(reference)).id }),
+  add(history, "key <id>", "print what happened to an API key, oldest first").action(
+    async (reference: string, format: Format) =>
+      printHistory({ type: "api_key", id: (await keyByReference(reference)).id }, format),
   );
 };

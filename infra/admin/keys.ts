@@ -3,11 +3,11 @@ import type { Precondition } from "../../shared/table/optimistic-update.ts";
 import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
 import { apply } from "../../shared/tenants/apply.ts";
 import type { Account } from "../../shared/tenants/tenant-schema.ts";
-import { change, changeAsRead, create, operatorOrigin } from "./apply-command.ts";
+import { type Caller, change, changeAsRead, create, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { confirm } from "./confirm.ts";
 import { keyByReference, keysOf, ofAccounts, ownerOf, parseId, printOwned, type StoredKey } from "./lookups.ts";
-import { format, printRecord } from "./output.ts";
+import { type Format, printRecord } from "./output.ts";
 import { add } from "./usage.ts";
 
 const hours = (text: string): number => {
@@ -41,6 +41,8 @@ const requireSameTree = async (accountId: string, userId: string): Promise<void>
     throw new CommandError("--user: must be a user in the same account tree as the key");
 };
 
+type Called = Format & Caller;
+
 type NewKey = { readonly account: string; readonly user: string; readonly label?: string; readonly expiresAt?: string };
 
 /** If the user of a key is disabled, every request returns 401. */
@@ -54,6 +56,7 @@ const keyDetails = async ({ id, account, user, sha256, ...key }: StoredKey) => (
 const rotate = async (
   { id, account, user, label, revoked, expires_at, replaced_by }: StoredKey,
   overlapHours: number,
+  called: Called,
   precondition: Precondition,
 ): Promise<void> => {
   if (replaced_by !== null)
@@ -69,8 +72,8 @@ const rotate = async (
   const expiresAt = expires_at !== null && expires_at < end ? expires_at : end;
   const old = { id, expires_at: expiresAt, replaced_by: "created" };
   const keys = { created: { account, user, label, expires_at }, old };
-  const { created } = (await apply({ keys }, await operatorOrigin(), { precondition })).keys;
-  printRecord({ id: created?.id, key: created?.key, expires_at, replaces: id, old_key_ends_at: expiresAt });
+  const { created } = (await apply({ keys }, await operatorOrigin(called), { precondition })).keys;
+  printRecord({ id: created?.id, key: created?.key, expires_at, replaces: id, old_key_ends_at: expiresAt }, called);
 };
 
 export const addKeyCommands = (key: Command): void => {
@@ -79,44 +82,46 @@ export const addKeyCommands = (key: Command): void => {
     .requiredOption("--user <id>", "the user that the key impersonates, in the same account tree", parseId)
     .option("--label <text>", "what the key is for")
     .option("--expires-at <time>", "ISO 8601 date and time at which it expires", futureTime)
-    .action(async ({ account, user, label, expiresAt }: NewKey) => {
+    .action(async ({ account, user, label, expiresAt, ...called }: NewKey & Called) => {
       await requireSameTree(account, user);
-      printRecord(await create("keys", { account, user, label: label ?? null, expires_at: expiresAt ?? null }));
+      const entry = { account, user, label: label ?? null, expires_at: expiresAt ?? null };
+      printRecord(await create("keys", entry, called), called);
     });
   add(key, "list", "list the keys of one account, or of every account; --json includes their hashes")
     .option("--account <id>", "only those of this account", parseId)
     .option("--prefix <hex>", "only those whose SHA-256 hash starts with this", hexPrefix, "")
-    .action(async ({ account, prefix }: { account?: string; prefix: string }) => {
+    .action(async ({ account, prefix, json }: Format & { account?: string; prefix: string }) => {
       const keys = (await ofAccounts(account, keysOf)).filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()));
       const rows = await Promise.all(keys.map(keyDetails));
       // A table has no room for a whole hash or another id.
-      await printOwned(format.json ? rows : rows.map(({ sha256: _, replaced_by: _id, ...row }) => row));
+      const shown = json ? rows : rows.map(({ sha256: _, replaced_by: _id, ...row }) => row);
+      await printOwned(shown, { json });
     });
-  add(key, "show <id-or-key>", "show a key, with its SHA-256").action(async (reference: string) => {
+  add(key, "show <id-or-key>", "show a key, with its SHA-256").action(async (reference: string, format: Format) => {
     const { id, account, ...details } = await keyDetails(await keyByReference(reference));
-    printRecord({ id, ...(await ownerOf({ account })), ...details });
+    printRecord({ id, ...(await ownerOf({ account }, format)), ...details }, format);
   });
   add(key, "label <id-or-key> <text>", "set a key's label, which describes its purpose").action(
-    async (reference: string, text: string) => {
+    async (reference: string, text: string, called: Called) => {
       const { id } = await keyByReference(reference);
-      await change("keys", id, { label: text });
-      printRecord({ id, label: text.trim() });
+      await change("keys", id, { label: text }, called);
+      printRecord({ id, label: text.trim() }, called);
     },
   );
   add(key, "revoke <id-or-key>", "revoke a key; takes effect immediately")
     .option("-y, --yes", "don't ask for confirmation")
-    .action(async (reference: string, { yes }: { yes?: boolean }) => {
+    .action(async (reference: string, { yes, ...called }: Called & { yes?: boolean }) => {
       const { id, account } = await keyByReference(reference);
       if (!yes) await confirm(`Revoke the API key ${id} of account ${account}?`);
-      await change("keys", id, { revoked: true });
-      printRecord({ id, account, revoked: true });
+      await change("keys", id, { revoked: true }, called);
+      printRecord({ id, account, revoked: true }, called);
     });
   add(key, "rotate <id-or-key>", "issue another key like it; the old one expires after an overlap")
     .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
-    .action((reference: string, { overlapHours }: { overlapHours: number }) =>
+    .action((reference: string, { overlapHours, ...called }: Called & { overlapHours: number }) =>
       changeAsRead(
         () => keyByReference(reference),
-        (old, precondition) => rotate(old, overlapHours, precondition),
+        (old, precondition) => rotate(old, overlapHours, called, precondition),
       ),
     );
 };

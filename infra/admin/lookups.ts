@@ -9,7 +9,7 @@ import { readAccount, readCountedAccount, readUser } from "../../shared/tenants/
 import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
 import { Account, ApiKey, Order, User } from "../../shared/tenants/tenant-schema.ts";
 import { CommandError } from "./command-errors.ts";
-import { format, printRows, type Row } from "./output.ts";
+import { type Format, printRows, type Row } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 /** Converts an id to upper case. Returns any other text unchanged, which is no item's id. */
@@ -196,12 +196,12 @@ export const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap
 };
 
 /** An item's account and, except in JSON, the account's name. */
-export const ownerOf = async ({ account }: Owned) =>
-  format.json ? { account } : { account, "account's name": (await readAccount(account))?.name };
+export const ownerOf = async ({ account }: Owned, { json }: Format) =>
+  json ? { account } : { account, "account's name": (await readAccount(account))?.name };
 
 /** Adds the names of the accounts, except in JSON. */
-export const withAccountNames = async (rows: readonly (Row & Owned)[]): Promise<readonly Row[]> => {
-  if (format.json) return rows;
+export const withAccountNames = async (rows: readonly (Row & Owned)[], { json }: Format): Promise<readonly Row[]> => {
+  if (json) return rows;
   const names = await accountNames(rows);
   const withName = ([property, value]: [string, unknown]) => [
     ...(property === "account" ? [["account's name", names.get(String(value))]] : []),
@@ -211,5 +211,8 @@ export const withAccountNames = async (rows: readonly (Row & Owned)[]): Promise<
 };
 
 /** Prints items that accounts own. A table includes the names of the accounts. */
-export const printOwned = async (rows: readonly (Row & Owned)[], whole = false): Promise<void> =>
-  printRows(await withAccountNames(rows), whole);
+export const printOwned = async (
+  rows: readonly (Row & Owned)[],
+  format: Format,
+  { whole = false } = {},
+): Promise<void> => printRows(await withAccountNames(rows, format), format, { whole });

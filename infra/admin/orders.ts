@@ -5,7 +5,7 @@ import { keys } from "../../shared/table/keys.ts";
 import { getMany, parseItem } from "../../shared/table/read.ts";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
 import { OrderState, Request } from "../../shared/tenants/tenant-schema.ts";
-import { create } from "./apply-command.ts";
+import { type Caller, create } from "./apply-command.ts";
 import { checkOut, checkOutFailed, failedOrders } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
 import { ask } from "./confirm.ts";
@@ -19,21 +19,22 @@ import {
   readOrders,
   withAccountNames,
 } from "./lookups.ts";
-import { format, printParts, printRecord } from "./output.ts";
+import { type Format, printParts, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { settle } from "./settle.ts";
 import { showOrder, showRequest } from "./show-order.ts";
 import { readActualRun } from "./start-checkout.ts";
 import { add, parseEventText } from "./usage.ts";
 
-type Selection = { readonly account?: string; readonly failed?: boolean };
+type Selection = Format & { readonly account?: string; readonly failed?: boolean };
 
-const list = async ({ account: of, failed }: Selection) => {
+const list = async ({ account: of, failed, json }: Selection) => {
   // A reason that is cut off would hide a doubt at its end.
-  if (failed) return printOwned(await failedOrders(of), true);
-  const printing = () => printParts(inOrder(pagesOf(of), pagesAtOnce, listed));
+  if (failed) return printOwned(await failedOrders(of), { json }, { whole: true });
+  const rows = inOrder(pagesOf(of), pagesAtOnce, (ids) => listed(ids, { json }));
+  const printing = () => printParts(rows, { json });
   // A table shows its progress itself.
-  await (format.json ? withProgress(printing, "Reading the orders …") : printing());
+  await (json ? withProgress(printing, "Reading the orders …") : printing());
 };
 
 /** DynamoDB's limit on the keys of one BatchGetItem. */
@@ -53,7 +54,7 @@ async function* pagesOf(account: string | undefined): AsyncGenerator<string[]> {
 }
 
 /** Returns a row for each order of a page, with its last run and the number of its attachments. The reads share calls. */
-const listed = async (ids: readonly string[]) => {
+const listed = async (ids: readonly string[], format: Format) => {
   const entries = pLimit(10).map(ids, async (id) => Array.fromAsync(requestsOfOrder(id)));
   const [orders, runs, requests] = await Promise.all([
     readOrders(ids),
@@ -70,16 +71,17 @@ const listed = async (ids: readonly string[]) => {
     const attachments = (ofRequests.get(id) ?? []).reduce((sum, one) => sum + one.attachment_count, attachment_count);
     return { id, account, state, last_run: run?.status ?? null, ended_at: run?.ended_at ?? null, attachments };
   });
-  return withAccountNames(rows);
+  return withAccountNames(rows, format);
 };
 
-type Settlement = {
-  readonly checkedOut?: boolean;
-  readonly notCheckedOut?: boolean;
-  readonly askedAt?: Date;
-  readonly reason: string;
-  readonly yes?: boolean;
-};
+type Settlement = Format &
+  Caller & {
+    readonly checkedOut?: boolean;
+    readonly notCheckedOut?: boolean;
+    readonly askedAt?: Date;
+    readonly reason: string;
+    readonly yes?: boolean;
+  };
 
 /** Parses the time of the carrier's response, which cannot be in the future. */
 const pastTime = (text: string): Date => {
@@ -90,22 +92,23 @@ const pastTime = (text: string): Date => {
   return time;
 };
 
-const settleAs = async (id: string, { checkedOut, notCheckedOut, askedAt, reason, yes }: Settlement) => {
+const settleAs = async (id: string, options: Settlement) => {
+  const { checkedOut, notCheckedOut, askedAt, reason, yes } = options;
   if (!(checkedOut || notCheckedOut))
     throw new UsageError("Missing: --checked-out or --not-checked-out, whether the carrier has checked the cart out.");
   if (notCheckedOut && !askedAt)
     throw new UsageError("Missing: --asked-at <time>, when the carrier said that the cart is not checked out.");
   const effect = checkedOut ? "becomes CHECKED_OUT, which cannot be undone" : "can be checked out again";
   if (!yes && process.stdin.isTTY) await ask(`The order ${id} ${effect}. Continue?`);
-  return settle(id, checkedOut ? "checked_out" : "open", reason, askedAt);
+  return settle(id, checkedOut ? "checked_out" : "open", reason, askedAt, options);
 };
 
 export const addOrderCommands = (order: Command): void => {
   add(order, "create", "create an order")
     .requiredOption("--account <id>", "the account that owns it", parseId)
     .addOption(new Option("--state <state>", "its state").choices(OrderState.options).default("CART"))
-    .action(async ({ account, state }: { account: string; state: string }) =>
-      printRecord(await create("orders", { account, state })),
+    .action(async ({ account, state, ...called }: Format & Caller & { account: string; state: string }) =>
+      printRecord(await create("orders", { account, state }, called), called),
     );
   add(order, "list", "list the orders of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
@@ -115,7 +118,7 @@ export const addOrderCommands = (order: Command): void => {
     order,
     "show <id>",
     "show an order, its last runs, its requests, and what the carrier has of their attachments",
-  ).action((id: string) => showOrder(id));
+  ).action(showOrder);
   add(order, "checkout [id]", "forward every attachment to the carrier, then check out its cart")
     .option("--wait", "wait until the run ends and print its progress; exits with 1 unless it SUCCEEDED")
     .option("--failed", "check out all orders whose last checkout has failed or crashed, ten at once, and wait")
@@ -129,7 +132,7 @@ Starting a checkout twice is harmless: an order has one run at a time. After a f
 is missing.`,
     )
     .action((id: string | undefined, { failed, account, ...options }: Selection & { wait?: boolean }) => {
-      if (failed && id === undefined) return checkOutFailed(account);
+      if (failed && id === undefined) return checkOutFailed(account, options);
       if (id === undefined || failed || account !== undefined)
         throw new UsageError("Pass the id of an order, or --failed (with --account for those of one account).");
       return checkOut(id, options);
@@ -157,20 +160,20 @@ is missing.`,
     .action(settleAs);
 };
 
+type NewRequest = Format & Caller & { readonly order: string; readonly type: string; readonly account?: string };
+
 export const addRequestCommands = (request: Command): void => {
   add(request, "create", "create a request within an order")
     .requiredOption("--order <id>", "the order", parseId)
     .requiredOption("--type <type>", "ADD_MESSAGING_NUMBERS, or any other type")
     .option("--account <id>", "the account that owns it: the order's account (the default) or one below it", parseId)
-    .action(async ({ order, type, account }: { order: string; type: string; account?: string }) =>
-      printRecord(await create("requests", { order, type, ...(account && { account }) })),
+    .action(async ({ order, type, account, ...called }: NewRequest) =>
+      printRecord(await create("requests", { order, type, ...(account && { account }) }, called), called),
     );
   add(request, "list", "list the requests of an order")
     .requiredOption("--order <id>", "the order", parseId)
-    .action(async ({ order }: { order: string }) =>
-      printOwned(await Array.fromAsync(requestsOfOrder((await findOrder(order)).id))),
+    .action(async ({ order, json }: Format & { order: string }) =>
+      printOwned(await Array.fromAsync(requestsOfOrder((await findOrder(order)).id)), { json }),
     );
-  add(request, "show <id>", "show a request, and what the carrier has of its attachments").action((id: string) =>
-    showRequest(id),
-  );
+  add(request, "show <id>", "show a request, and what the carrier has of its attachments").action(showRequest);
 };

@@ -55,7 +55,10 @@ const minWidth = 8;
 const ulidWidth = 26;
 
 /** Narrows the widest columns until the table fits, but none below the width of an id. Returns undefined if it cannot fit. */
-const fitColumns = (natural: readonly number[], width: number, whole: boolean): number[] | undefined => {
+const fitColumns = (
+  natural: readonly number[],
+  { width, whole }: { width: number; whole: boolean },
+): number[] | undefined => {
   const widths = [...natural];
   const total = () => widths.reduce((sum, one) => sum + one + gap, -gap);
   while (total() > width) {
@@ -83,7 +86,7 @@ const tableInParts = ({ width = terminalWidth(), whole = false } = {}) => {
     natural = names.map((_, column) =>
       cells.reduce((widest, texts) => Math.max(widest, stringWidth(texts[column] ?? "")), natural?.[column] ?? 0),
     );
-    const widths = fitColumns(natural, width, whole);
+    const widths = fitColumns(natural, { width, whole });
     if (!widths) return rows.map((row) => block(withoutEmpty(row), width)).join("\n\n");
     const line = (texts: readonly string[]) =>
       texts.map((text, column) => pad(truncate(text, widths[column] ?? 0), (widths[column] ?? 0) + gap)).join("");
@@ -110,15 +113,15 @@ const block = (record: Row, width: number): string => {
 /** JSON.stringify does not escape DEL and the C1 control characters. Escaping them does not change the value. */
 export const printJson = (value: unknown): void => console.log(safeLines(JSON.stringify(value, null, 2)));
 
-/** `json` is true if the command is called with `--json`. */
-export const format = { json: false };
+/** A command's option `--json`: print JSON, for programs, instead of tables. */
+export type Format = { readonly json: boolean };
 
-export const printRows = (rows: readonly Row[], whole = false): void =>
-  format.json ? printJson(rows) : console.log(table(rows, { whole }));
+export const printRows = (rows: readonly Row[], { json }: Format, { whole = false } = {}): void =>
+  json ? printJson(rows) : console.log(table(rows, { whole }));
 
 /** Prints a table as its rows arrive, but JSON only at the end, because an error in between would make it invalid. */
-export const printParts = async (parts: AsyncIterable<readonly Row[]>): Promise<void> => {
-  if (format.json) return printJson((await Array.fromAsync(parts)).flat());
+export const printParts = async (parts: AsyncIterable<readonly Row[]>, { json }: Format): Promise<void> => {
+  if (json) return printJson((await Array.fromAsync(parts)).flat());
   const tableOf = tableInParts();
   let isEmpty = true;
   for await (const rows of parts) {
@@ -129,7 +132,7 @@ export const printParts = async (parts: AsyncIterable<readonly Row[]>): Promise<
   if (isEmpty) console.log(nothing);
 };
 
-export const printRecord = (record: Row): void =>
-  format.json ? printJson(record) : console.log(block(record, terminalWidth()));
+export const printRecord = (record: Row, { json }: Format): void =>
+  json ? printJson(record) : console.log(block(record, terminalWidth()));
 
 export const printHeading = (text: string): void => console.log(`\n${truncate(safe(text), terminalWidth())}`);

@@ -2,7 +2,7 @@ import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
 import { addAccessCommand } from "./access-command.ts";
 import { addAccountCommands } from "./accounts.ts";
-import { addApplyCommand, onBehalfOf } from "./apply-command.ts";
+import { addApplyCommand } from "./apply-command.ts";
 import { addAttachmentCommands } from "./attachments.ts";
 import { addCheckCommand } from "./check.ts";
 import { errorBody, explain, UsageError } from "./command-errors.ts";
@@ -11,7 +11,7 @@ import { addFindCommand } from "./find-command.ts";
 import { addHistoryCommands } from "./history.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addOrderCommands, addRequestCommands } from "./orders.ts";
-import { format, printJson, safeLines } from "./output.ts";
+import { printJson, safeLines } from "./output.ts";
 import { startClock } from "./progress.ts";
 import { addRestoreCommand } from "./restore.ts";
 import { addSweepCommand } from "./sweep-command.ts";
@@ -35,6 +35,7 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
     .version(project.version)
     .option("--stack <name>", "the deployed stack to work on (default: PATCHBAY_STACK)")
     .option("--port <port>", "the port of the local stack to work on (default: PORT)")
+    .option("--json", "print JSON", false)
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => process.stdout.write(safeLines(text)),
@@ -44,7 +45,8 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
 
   program.hook("preAction", async (_, command) => {
     beforeAction(command);
-    onBehalfOf.text = command.opts<{ onBehalfOf?: string }>().onBehalfOf;
+    // Wherever --json stands, the command gets it with its own options.
+    command.setOptionValue("json", program.opts<{ json: boolean }>().json);
     if (!withoutTarget.includes(command.name())) await useTarget(program.opts<TargetOptions>());
   });
 
@@ -67,15 +69,13 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
   addCheckCommand(program);
   addSweepCommand(program);
   addRestoreCommand(program);
-  for (const command of leavesOf(program)) {
-    command.option("--json", "print JSON");
+  for (const command of leavesOf(program))
     if (changing.test(command.name()))
       command.option(
         "--on-behalf-of <text>",
         "on whose behalf the change is made; its event records it",
         parseEventText,
       );
-  }
   throwUsageErrors(program);
   return program;
 };
@@ -83,7 +83,7 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
 /** Sets the exit code: 2 for wrong usage, 1 for any other failure. With `--json`, prints errors as JSON, too. */
 export const runCommand = async (args: readonly string[]): Promise<void> => {
   startClock();
-  format.json = args.includes("--json");
+  const json = args.includes("--json");
   let running: Command | undefined;
   try {
     const program = createProgram((command) => {
@@ -95,7 +95,7 @@ export const runCommand = async (args: readonly string[]): Promise<void> => {
     if (error instanceof CommanderError) return;
     const isUsage = error instanceof UsageError;
     const usage = isUsage ? (error.usage ?? (running && usageOf(running))) : undefined;
-    if (format.json) printJson(errorBody(error));
+    if (json) printJson(errorBody(error));
     else console.error([explain(error), usage].filter(Boolean).join("\n"));
     process.exitCode = isUsage ? 2 : 1;
   }

@@ -5,7 +5,7 @@ import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
 import { findProblems, printProblems } from "./check.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
-import { format, printJson } from "./output.ts";
+import { type Format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 /** "Restore" in infra/runbook.md. Each step first checks whether it is done, so repeating the command continues it. */
@@ -114,7 +114,7 @@ const seconds = (text: string): number => {
   return Number(text);
 };
 
-const restore = async ({ to, as, poll }: { to?: Date; as?: string; poll: number }): Promise<void> => {
+const restore = async ({ to, as, poll, json }: Format & { to?: Date; as?: string; poll: number }): Promise<void> => {
   const source = env.tableName();
   const target = as ?? (to && nameAt(source, to));
   if (!target) throw new UsageError("Specify --to <time>, or --as <table> to continue with a restored table.");
@@ -126,8 +126,8 @@ const restore = async ({ to, as, poll }: { to?: Date; as?: string; poll: number 
   process.env.TABLE_NAME = target;
   const findings = await findProblems();
   const settings = { restoredTable: target };
-  if (format.json) return printJson({ settings, findings });
-  printProblems(findings);
+  if (json) return printJson({ settings, findings });
+  printProblems(findings, { json });
   console.log(
     "To put the table into service, follow infra/runbook.md: deploy with --import-existing-resources and, in the stage's file,",
   );

@@ -5,10 +5,10 @@ import type { StoredEvent } from "../../shared/history/event.ts";
 import { recordOf } from "../../shared/history/record.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { transact } from "../../shared/table/write.ts";
-import { operatorOrigin } from "./apply-command.ts";
+import { type Caller, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { findOrder } from "./lookups.ts";
-import { format, printRecord } from "./output.ts";
+import { type Format, printRecord } from "./output.ts";
 import { tooLate } from "./show-order.ts";
 import { lastRun } from "./start-checkout.ts";
 
@@ -48,11 +48,17 @@ const doubtedRun = async (order: string, outcome: Outcome, asked: Date | undefin
  * `order settle`: records whether an order's cart is checked out, as the carrier told an operator. `asked` is the time of that
  * response, because an open cart may be checked out later. Fails if another run starts meanwhile.
  */
-export const settle = async (given: string, outcome: Outcome, because: string, asked?: Date): Promise<void> => {
+export const settle = async (
+  given: string,
+  outcome: Outcome,
+  because: string,
+  asked: Date | undefined,
+  called: Format & Caller,
+): Promise<void> => {
   const { id, account } = await findOrder(given);
   const { run, status, reason, calls_end_by, checked_out } = await doubtedRun(id, outcome, asked);
   // After the time of the event that a crashed run gets.
-  const origin = await operatorOrigin();
+  const origin = await operatorOrigin(called);
   const resource = { type: "order", id, version: null };
   const change = { type: "order.settled", account, resource, outcome, evidence: { reason: because } } as const;
   const order = keys.order(id);
@@ -71,6 +77,6 @@ export const settle = async (given: string, outcome: Outcome, because: string, a
   });
   if (unmet) throw new CommandError("The order's checkout has changed meanwhile: run order show.");
   const late = outcome === "checked_out" ? await lateChanges(id) : undefined;
-  const next = outcome === "open" && !format.json ? { next: `\`order checkout ${id}\` continues.` } : {};
-  printRecord({ id, outcome, ...(late && (format.json ? late : tooLate(late))), ...next });
+  const next = outcome === "open" && !called.json ? { next: `\`order checkout ${id}\` continues.` } : {};
+  printRecord({ id, outcome, ...(late && (called.json ? late : tooLate(late))), ...next }, called);
 };

@@ -1,6 +1,6 @@
 import { lastRuns, printLatest } from "./history.ts";
 import { finder, ownerOf, requestHint } from "./lookups.ts";
-import { format, printHeading, printJson, printRecord, table } from "./output.ts";
+import { type Format, printHeading, printJson, printRecord, table } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";
 import { nextStep, readActualRun } from "./start-checkout.ts";
@@ -13,25 +13,28 @@ export const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderRepor
   ...(not_withdrawn > 0 && { "the carrier still has": counted(not_withdrawn, "deleted") }),
 });
 
-export const showOrder = async (id: string): Promise<void> => {
+export const showOrder = async (id: string, { json }: Format): Promise<void> => {
   const find = finder("order", (one) => orderReport(one, readActualRun));
   const report = await withProgress(() => find(id), "Reading the order …");
   const runs = await lastRuns(report.id, report.checkout?.attempt ?? 0);
-  if (format.json) return printJson({ ...report, runs });
+  if (json) return printJson({ ...report, runs });
   const { checkout, late_changes, seal, attachments, requests, account, ...order } = report;
   const { run, status, reason, waits_until, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
   const next = checkout && order.state === "CART" && nextStep(order.id, checkout, new Date());
-  printRecord({
-    ...order,
-    ...(await ownerOf(report)),
-    sealed: seal !== null,
-    ...(checkout && { run, status, reason }),
-    ...(next && { next }),
-    ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
-    ...(next_try_at && { ...(attempt && { attempt }), last_answer, next_try_at }),
-    ...(late_changes && tooLate(late_changes)),
-    requests: requests.length,
-  });
+  printRecord(
+    {
+      ...order,
+      ...(await ownerOf(report, { json })),
+      sealed: seal !== null,
+      ...(checkout && { run, status, reason }),
+      ...(next && { next }),
+      ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
+      ...(next_try_at && { ...(attempt && { attempt }), last_answer, next_try_at }),
+      ...(late_changes && tooLate(late_changes)),
+      requests: requests.length,
+    },
+    { json },
+  );
   printHeading("Last runs of the checkout");
   console.log(table(runs, { whole: true }));
   printHeading("Attachments of the order");
@@ -41,10 +44,10 @@ export const showOrder = async (id: string): Promise<void> => {
   await printLatest({ type: "order", id: order.id });
 };
 
-export const showRequest = async (id: string): Promise<void> => {
+export const showRequest = async (id: string, { json }: Format): Promise<void> => {
   const report = await finder("request", requestReportById, requestHint)(id);
-  if (format.json) return printJson(report);
-  printRecord({ id: report.id, order: report.order, ...(await ownerOf(report)) });
+  if (json) return printJson(report);
+  printRecord({ id: report.id, order: report.order, ...(await ownerOf(report, { json })) }, { json });
   printRequest(report);
   await printLatest({ type: "request", id: report.id });
 };

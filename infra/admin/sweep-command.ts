@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
-import { printRecord } from "./output.ts";
+import { type Format, printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 
 export const addSweepCommand = (program: Command): void => {
@@ -12,7 +12,7 @@ export const addSweepCommand = (program: Command): void => {
     .option("--dry-run", "count files, but remove nothing", false)
     .option("--all", "include days that are not due", false)
     .option("--force", "remove files even if many of a day have no metadata (see SWEEP_STOPPED)", false)
-    .action(async (options: { dryRun: boolean; all: boolean; force: boolean }) => {
+    .action(async ({ json, ...options }: Format & { dryRun: boolean; all: boolean; force: boolean }) => {
       const counts = { days: 0, files: 0, removed: 0 };
       const { removed, stopped, ...swept } = await withProgress(
         () => sweepOrphanFiles({ now: new Date(), counts, ...options }),
@@ -20,7 +20,7 @@ export const addSweepCommand = (program: Command): void => {
           `Sweeping … ${formatCount(counts.days)} days and ${formatCount(counts.files)} files, ${formatCount(counts.removed)} of them orphans`,
       );
       const stop = stopped && { stopped: { code: "SWEEP_STOPPED", ...stopped } };
-      printRecord({ ...swept, [options.dryRun ? "would_remove" : "removed"]: removed, ...stop });
+      printRecord({ ...swept, [options.dryRun ? "would_remove" : "removed"]: removed, ...stop }, { json });
       if (!stopped) return;
       process.exitCode = 1;
       const { day, files, unknown } = stopped;

@@ -5,7 +5,7 @@ import type { Switch } from "../../shared/switches/switch-schema.ts";
 import { collections } from "../../shared/table/keys.ts";
 import { parseItem, queryAll } from "../../shared/table/read.ts";
 import { childAccounts, findAccount, finder, ownerOf, parseId, printOwned } from "./lookups.ts";
-import { printRecord } from "./output.ts";
+import { type Format, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
@@ -22,7 +22,7 @@ async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> 
   }
 }
 
-const list = async ({ account: of }: { account?: string }) => {
+const list = async ({ account: of, json }: Format & { account?: string }) => {
   const switches = await withProgress(() => Array.fromAsync(switchesOf(of)), "Reading the switches …");
   await printOwned(
     switches.map(({ id, name, account, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
@@ -33,6 +33,7 @@ const list = async ({ account: of }: { account?: string }) => {
       mms: mms_enabled ? mms_protocol : "off",
       updated_at,
     })),
+    { json },
   );
 };
 
@@ -40,8 +41,8 @@ export const addSwitchCommands = (group: Command): void => {
   add(group, "list", "list the switches of an account and of every account below it, or those of every account")
     .option("--account <id>", "only those of this account and the accounts below it", parseId)
     .action(list);
-  add(group, "show <id>", "show a switch; its secrets are not printed").action(async (id: string) => {
+  add(group, "show <id>", "show a switch; its secrets are not printed").action(async (id: string, format: Format) => {
     const found = await finder("switch", readSwitch, "`switch list` lists the switches of an account")(id);
-    printRecord({ ...withoutSecrets(found), ...(await ownerOf(found)) });
+    printRecord({ ...withoutSecrets(found), ...(await ownerOf(found, format)) }, format);
   });
 };

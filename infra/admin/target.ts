@@ -3,7 +3,7 @@ import type { describeStack } from "../aws/deployed-stack.ts";
 import { emulatorVariables, recordedEndpoint } from "../aws/emulator.ts";
 import { runningStacks, type State } from "../local/state.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
-import { format, printRecord, safe } from "./output.ts";
+import { type Format, printJson, safe } from "./output.ts";
 
 export type TargetOptions = { readonly stack?: string; readonly port?: string };
 
@@ -100,7 +100,7 @@ export const addEnvCommand = (program: Command): void => {
       "print the local stack's addresses, the demo's key and ids, and what the AWS SDK needs, as shell variables",
     )
     .addHelpText("after", '\nExample: eval "$(./patchbay env)" && curl -s $URL/openapi.json')
-    .action((_: unknown, command: Command) => {
+    .action(({ json }: Format, command: Command) => {
       const { stack, port } = command.optsWithGlobals<TargetOptions>();
       if (stack) throw new UsageError("`env` works on local stacks only: choose one with --port.");
       const running = chooseLocalStack(port);
@@ -111,7 +111,7 @@ export const addEnvCommand = (program: Command): void => {
       // boto3 and version 1 of the AWS CLI read the region from AWS_DEFAULT_REGION only.
       const region = { AWS_DEFAULT_REGION: environment.AWS_REGION ?? "" };
       const variables = { URL: url, CARRIER, EVENTS, ...demo, ...Object.fromEntries(shared), ...region };
-      if (format.json) return printRecord(variables);
+      if (json) return printJson(variables);
       for (const [name, value] of Object.entries(variables)) console.log(safe(`export ${name}=${value}`));
       // The SDK would prefer them to the credentials above, and boto3 looks for a profile without a name.
       for (const name of ["AWS_PROFILE", "AWS_SESSION_TOKEN"])

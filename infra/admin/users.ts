@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { knownPermissions } from "../../shared/tenants/permissions.ts";
 import type { User } from "../../shared/tenants/tenant-schema.ts";
-import { change, changeAsRead, create } from "./apply-command.ts";
+import { type Caller, change, changeAsRead, create } from "./apply-command.ts";
 import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./lookups.ts";
-import { printRecord, safe } from "./output.ts";
+import { type Format, printRecord, safe } from "./output.ts";
 import { add } from "./usage.ts";
 
 const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
@@ -21,23 +21,31 @@ const warnOfRemoved = (removed: readonly string[], before: readonly string[], af
   }
 };
 
-const changePermissions = (id: string, { add: added = [], remove: removed = [], set }: Change): Promise<User> =>
+const changePermissions = (
+  id: string,
+  { add: added = [], remove: removed = [], set, ...caller }: Change & Caller,
+): Promise<User> =>
   changeAsRead(
     () => findUser(id),
     async (user, precondition) => {
       if (added.length === 0 && removed.length === 0 && !set) return user;
       const base = [...(set ?? user.permissions), ...added];
       const permissions = [...new Set(base)].filter((one) => !removed.includes(one)).sort();
-      await change("users", user.id, { permissions }, precondition);
+      await change("users", user.id, { permissions }, caller, precondition);
       warnOfRemoved(removed, base, permissions);
       return { ...user, permissions };
     },
   );
 
-const list = async ({ account: of }: { account?: string }) => {
+const list = async ({ account: of, ...format }: Format & { account?: string }) => {
   const users = await ofAccounts(of, usersOf);
-  await printOwned(users.map(({ id, account, disabled, permissions }) => ({ id, account, disabled, permissions })));
+  await printOwned(
+    users.map(({ id, account, disabled, permissions }) => ({ id, account, disabled, permissions })),
+    format,
+  );
 };
+
+type Called = Format & Caller;
 
 type NewUser = { readonly account: string; readonly permission?: readonly string[]; readonly disabled: boolean };
 
@@ -51,8 +59,8 @@ export const addUserCommands = (user: Command): void => {
     )
     .option("--disabled", "create the user disabled", false)
     .addHelpText("after", permissionsHelp)
-    .action(async ({ account, permission: permissions = [], disabled }: NewUser) =>
-      printRecord(await create("users", { account, permissions, disabled })),
+    .action(async ({ account, permission: permissions = [], disabled, ...called }: NewUser & Called) =>
+      printRecord(await create("users", { account, permissions, disabled }, called), called),
     );
   add(user, "list", "list the users of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
@@ -62,15 +70,15 @@ export const addUserCommands = (user: Command): void => {
     .option("--remove <permission>", "remove a permission; can be repeated", collect)
     .option("--set <permission>", "replace all permissions; can be repeated", collect)
     .addHelpText("after", permissionsHelp)
-    .action(async (id: string, options: Change) => {
+    .action(async (id: string, options: Change & Called) => {
       const { id: userId, permissions } = await changePermissions(id, options);
-      printRecord({ id: userId, permissions });
+      printRecord({ id: userId, permissions }, options);
     });
   const disable = "disable a user; every key that impersonates it stops working immediately";
   for (const [name, description] of Object.entries({ disable, enable: "enable a user again" }))
-    add(user, `${name} <id>`, description).action(async (id: string) => {
+    add(user, `${name} <id>`, description).action(async (id: string, called: Called) => {
       const disabled = name === "disable";
-      await change("users", (await findUser(id)).id, { disabled });
-      printRecord({ id, disabled });
+      await change("users", (await findUser(id)).id, { disabled }, called);
+      printRecord({ id, disabled }, called);
     });
 };

@@ -131,10 +131,10 @@ export const query = async (
 const pageSize = 100;
 
 /** Yields every item of a collection in order. Reads one page at a time. */
-export async function* queryAll(collection: Collection, descending = false): AsyncGenerator<Item> {
+export async function* queryAll(collection: Collection, { newestFirst = false } = {}): AsyncGenerator<Item> {
   let after: string | undefined;
   do {
-    const items = await query(collection, { after, limit: pageSize, descending });
+    const items = await query(collection, { after, limit: pageSize, descending: newestFirst });
     yield* items;
     after = items.length < pageSize ? undefined : String(items.at(-1)?.sk).slice(collection.prefix.length);
   } while (after !== undefined);

@@ -360,7 +360,7 @@ const settleDoubt = async () => {
   const outcome = isCartCheckedOut(faultOf("operator", named, ["misled"]) !== undefined) ? "checked_out" : "open";
   say(() => `${currentTask().name} asks the carrier at ${askedAt.toISOString()}: ${outcome}`);
   if (faultOf("operator", named, ["types late"])) await pass(between(named, 1_000, 900_000));
-  await settle(place.order, outcome, "I have asked the carrier.", askedAt);
+  await settle(place.order, outcome, "I have asked the carrier.", askedAt, { json: false });
 };
 
 /** The sweep runs daily, also during traffic. */

@@ -332,6 +332,20 @@ describe("the operators' CLI", () => {
     expect(await admin(["account", "list"], { env })).toEqual(failure(1, "npm start"));
   });
 
+  it("prints JSON wherever --json stands: before the command, in it or after it", async () => {
+    const { account } = await customer();
+    const expected = await adminJson(["account", "show", account]);
+    expect(expected).toMatchObject({ id: account });
+    for (const args of [
+      ["--json", "account", "show", account],
+      ["account", "--json", "show", account],
+      ["account", "show", "--json", account],
+    ])
+      expect(JSON.parse((await admin(args)).stdout)).toEqual(expected);
+    const wrong = await admin(["--json", "account", "shw"]);
+    expect(JSON.parse(wrong.stdout)).toEqual({ errors: [{ detail: expect.stringMatching(/^There is no command/) }] });
+  });
+
   it("prints errors as JSON under --json: those of a file, of a command that fails, and of one that is used wrongly", async () => {
     for (const [args, expected, error] of [
       [["apply", "-"], 1, { code: "invalid_parameter", source: { in: "body", pointer: "/users/one/account" } }],

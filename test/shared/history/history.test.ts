@@ -152,7 +152,7 @@ describe("the history of an account, a user and an API key", () => {
     onTestFinished(() => void vi.unstubAllEnvs());
     const id = "arn:aws:iam::111122223333:user/anna";
     vi.spyOn(STSClient.prototype, "send").mockImplementation(async () => ({ Arn: id }));
-    expect((await operatorOrigin()).actor).toEqual({ type: "operator", id });
+    expect((await operatorOrigin({})).actor).toEqual({ type: "operator", id });
   });
 
   it("refuses a text for whom that is blank or too long", async () => {
