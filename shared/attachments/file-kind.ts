@@ -118,7 +118,11 @@ const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
   const trailer = trailers.find((found) => found !== undefined);
   if (trailer !== undefined) return hasName(trailer, "/Encrypt");
   const parts = [...new Set([file.first, file.last])];
-  return parts.some((part) => /\/Encrypt(?![^\s()<>[\]{}/%])/.test(asBuffer(part).toString("latin1")));
+  return parts.some((part) => {
+    const text = asBuffer(part).toString("latin1");
+    const found = text.matchAll(/\/Encrypt(?![^\s()<>[\]{}/%])/g);
+    return found.some(({ 0: name, index }) => !isNull(text, index + name.length));
+  });
 };
 
 /**
@@ -138,10 +142,18 @@ const trailerOf = (text: string): string | undefined => {
 /** The tokens by which `hasName` finds a dictionary's entries. Strings and comments may contain any of them. */
 const token = /\\[^\r\n]|[()%\r\n]|<<|>>|\/[^\s()<>[\]{}/%]*/g;
 
-/** Whether the dictionary at the start of a text has this name as a key or a value. Ignores the dictionaries inside it. */
+const nullValue = /(?:[\s\0]|%[^\r\n]{0,255}[\r\n])*null(?![^\s\0()<>[\]{}/%])/y;
+
+/** Whether null follows: an entry of null equals none (ISO 32000-1, 7.3.9). */
+const isNull = (text: string, from: number): boolean => {
+  nullValue.lastIndex = from;
+  return nullValue.test(text);
+};
+
+/** Whether the dictionary at the start of a text has this name as a value, or as a key of other than null. Ignores the dictionaries inside it. */
 const hasName = (text: string, name: string): boolean => {
   let [depth, inStrings, inComment] = [0, 0, false];
-  for (const [found] of text.matchAll(token)) {
+  for (const { 0: found, index } of text.matchAll(token)) {
     if (inComment) inComment = !/[\r\n]/.test(found);
     else if (found === "(") inStrings += 1;
     else if (found === ")") inStrings -= 1;
@@ -149,7 +161,7 @@ const hasName = (text: string, name: string): boolean => {
     else if (found === "%") inComment = true;
     else if (found === "<<") depth += 1;
     else if (found === ">>") depth -= 1;
-    else if (depth === 1 && found === name) return true;
+    else if (depth === 1 && found === name && !isNull(text, index + found.length)) return true;
     if (depth === 0) return false;
   }
   return false;

@@ -143,6 +143,10 @@ describe("whether a PDF is encrypted", () => {
     ["<< /ID [(\\( >> (()) %) <3e3e>] % >>\n /Encrypt 5 0 R >>", true],
     ["<< /Size 1 % >> >>\n /Encrypt 5 0 R >>", true],
     ["<< /Size 1 >> << /Encrypt 5 0 R >>", false],
+    ["<< /Encrypt null /Size 1 >>", false],
+    ["<</Encrypt\0\r\n%c /Encrypt 5 0 R\r null>>", false],
+    ["<< /Encrypt null/Encrypt 5 0 R >>", true],
+    ["<< /Encrypt nullx >>", true],
   ])("depends on an entry of the trailer: %j is %s", (trailer, encrypted) => {
     expect(encryptedOf(trailer)).toEqual([encrypted, encrypted]);
   });
@@ -172,6 +176,8 @@ describe("whether a PDF is encrypted", () => {
     expect(ends(bytes("%PDF-1.7 signed"), 8).encrypted, "both ends").toBe(false);
     expect(whole(bytes("%PDF-1.7 /Encrypt 5 0 R")).encrypted, "with the name").toBe(true);
     expect(whole(bytes("%PDF-1.7 /EncryptMetadata")).encrypted, "with another name").toBe(false);
+    expect(whole(bytes("%PDF-1.7 /Encrypt\nnull /Size 1")).encrypted, "with null").toBe(false);
+    expect(whole(bytes("%PDF-1.7 /Encrypt null /Encrypt 5 0 R")).encrypted, "with null and a value").toBe(true);
     expect(ends(bytes("%PDF-1.7 /Encrypt 5 0 R", padding), 30).encrypted, "at one end").toBe(true);
     const other = (trailer: string) =>
       bytes(`%PDF-1.7\n1 0 obj\n<<>>\nendobj\ntrailer\n${trailer}\nstartxref\n9\n%%EOF`);
@@ -185,7 +191,21 @@ describe("whether a PDF is encrypted", () => {
   });
 
   it("is detected in linear time in a hostile file", () => {
-    const parts = ["startxref", "trailer<<", "<<(", "1 0 obj<<", "/Encrypt", "/", "0 ".repeat(9), "(", "(\\", "%", " "];
+    const parts = [
+      "startxref",
+      "trailer<<",
+      "<<(",
+      "1 0 obj<<",
+      "/Encrypt",
+      "/Encrypt%",
+      "/Encrypt ",
+      "/",
+      "0 ".repeat(9),
+      "(",
+      "(\\",
+      "%",
+      " ",
+    ];
     for (const start of ["", "xref\ntrailer<<", "xref\n", "1 0 obj<<"])
       for (const part of parts) {
         const content = bytes("%PDF-1.4\n", start, part.repeat(1_000_000 / part.length), "\nstartxref\n9\n");
