@@ -69,7 +69,9 @@ const sizeOf = ({ chunks }: RawPart) => chunks.reduce((sum, { length }) => sum +
 const splitForm = async (contentType: string, body: Buffer): Promise<RawPart[]> => {
   // Content-Type and Content-Disposition have the same syntax of parameters. Node's MIMEType takes seconds for 20 KB of spaces.
   const { boundary = "" } = parse(contentType).parameters;
-  if (boundary.length < 1 || boundary.length > 70) throw unreadable("its boundary must have 1 to 70 characters");
+  if (boundary === "")
+    throw unreadable("its Content-Type has no boundary. Let the HTTP client set that header: do not set it by hand");
+  if (boundary.length > 70) throw unreadable("its boundary must have at most 70 characters");
   const pieces = piecesOf(body, boundary);
   // Without the line break and the hyphens of the next delimiter.
   checkHeaders(pieces.slice(1).map((piece) => piece.subarray(0, -boundary.length - 4)));
@@ -218,7 +220,7 @@ const decodedWords = (text: string): string | undefined => {
     ? [{ charset: first?.charset, bytes: Buffer.concat(words.map(({ bytes }) => bytes)) }]
     : words;
   try {
-    const decoded = texts.map(({ charset, bytes }) => new TextDecoder(charset, { fatal: true }).decode(bytes)).join("");
+    const decoded = texts.map(({ charset = "", bytes }) => decode(charset, bytes)).join("");
     return words.every(({ isValid }) => isValid) ? decoded : undefined;
   } catch {
     return undefined;
@@ -246,14 +248,39 @@ const partOf = (name: string, kind: PartKind, filename: string | undefined, { he
   const mediaType = value("content-type") || "text/plain";
   if (kind === "file" && (filename !== undefined || mediaType !== "text/plain"))
     return uploadedFile(content, filename, mediaType);
-  for (const [, charset = ""] of (headers.get("content-type")?.join(";") ?? "").matchAll(
-    /;\s*charset\s*=[\s"]*([^\s";]+)/gi,
-  ))
-    if (!/^(utf-?8|us-ascii)$/i.test(charset))
-      throw unreadable(`${name} has the charset ${printable(charset)}, not UTF-8`);
-  if (!isUtf8(content)) throw unreadable(`${name} is not valid UTF-8`);
-  if (content.includes(0)) throw unreadable(`${name} contains a NUL`);
-  return mediaType === "application/json" ? decoded(content.toString()) : content.toString();
+  const text = textOf(name, headers.get("content-type")?.join(";") ?? "", content);
+  return mediaType === "application/json" ? decoded(text) : text;
+};
+
+/** Decodes the text of a part by the charset that it declares, strictly. */
+const textOf = (name: string, contentType: string, content: Buffer): string => {
+  const parameters = contentType.matchAll(/;\s*([^\s=;"]+)\s*=\s*(?:"([^"]*)"|([^\s;]*))/g);
+  const charsets = Array.from(parameters, ([, parameter = "", quoted, token = ""]) =>
+    parameter.toLowerCase() === "charset" ? (quoted ?? token).trim().toUpperCase() : "",
+  );
+  const [charset = "UTF-8", another] = new Set(charsets.filter(Boolean));
+  if (another !== undefined)
+    throw unreadable(`${name} has two charsets, ${printable(charset)} and ${printable(another)}`);
+  try {
+    const text = decode(charset, content);
+    if (!text.includes("\0")) return text;
+  } catch (error) {
+    const isUnknown = error instanceof RangeError;
+    const why = isUnknown ? "has the unknown charset" : "is not valid";
+    throw unreadable(`${name} ${why} ${printable(charset)}`);
+  }
+  throw unreadable(`${name} contains a NUL`);
+};
+
+/** Throws a RangeError for an unknown charset, and a TypeError for bytes that the charset does not allow. */
+const decode = (charset: string, bytes: Uint8Array): string => {
+  const { encoding } = new TextDecoder(charset);
+  // TextDecoder reads US-ASCII as Windows-1252.
+  if (/^(us-)?ascii$/i.test(charset) && bytes.some((byte) => byte > 0x7f)) throw new TypeError("is not ASCII");
+  // Java's UTF-16 is big-endian, and begins with a byte order mark.
+  const isBigEndian = encoding === "utf-16le" && bytes[0] === 0xfe && bytes[1] === 0xff;
+  const options = { fatal: true, ignoreBOM: encoding === "utf-8" };
+  return new TextDecoder(isBigEndian ? "utf-16be" : encoding, options).decode(bytes);
 };
 
 /** Several generated clients send a part that is not a plain string, such as an enum or a UUID, as JSON: `"LOA"` or null. */

@@ -240,7 +240,10 @@ describe("a form", () => {
     because("the closing delimiter is missing"),
     because("the headers of part 1 do not end with an empty line"),
   ];
-  const noBoundary = because("its boundary must have 1 to 70 characters");
+  const noBoundary = because(
+    "its Content-Type has no boundary. Let the HTTP client set that header: do not set it by hand",
+  );
+  const longBoundary = because("its boundary must have at most 70 characters");
   const [media, delimiter, longest] = ["multipart/form-data", "------patchbay", "b".repeat(70)];
   const start = `\r\n${name[0]}\r\n\r\nLOA\r\n${delimiter}`;
   const [body, hint] = [`${delimiter}${start}--\r\n`, `\r\n${part("data[file_hint]", "")[0]}\r\n\r\nLOA`];
@@ -251,7 +254,9 @@ describe("a form", () => {
     ["is a 415 with a Content-Encoding", "\x1f\x8b", encoded, undefined, "gzip"],
     ["is a 415 with a Content-Encoding that it does not have", body, encoded, undefined, "identity, gzip"],
     ["needs exactly its media type", "", [415, `The Content-Type must be ${media}.`], `${media}x; boundary=x`],
-    ["needs a boundary", "", noBoundary, media],
+    ...[media, `${media};`, `${media}; boundary=`, `${media}; boundary=""`, `${media}; charset=utf-8`].map(
+      (type): [string, string, unknown, string] => [`says that ${type} has no boundary`, body, noBoundary, type],
+    ),
     ["is read with a boundary of one character", body.replaceAll(delimiter, "--b"), parsed, `${media};boundary=b`],
     [
       "is read with a boundary of 70",
@@ -259,7 +264,7 @@ describe("a form", () => {
       parsed,
       `${media};boundary=${longest}`,
     ],
-    ["is refused with a boundary of 71", "", noBoundary, `${media};boundary=${longest}b`],
+    ["is refused with a boundary of 71", "", longBoundary, `${media};boundary=${longest}b`],
     ["is read with padding after its delimiters", `${delimiter} \t${start}-- \t\r\n`, parsed],
     ["is read with a line before it, and no line break at its end", `x\r\n${delimiter}${start}--`, parsed],
     ["is read with a text after its end", `${body}What follows is ignored.`, parsed],
@@ -306,7 +311,8 @@ describe("a form", () => {
   const sent = (content: string | Uint8Array, more = "") => part("data[name]", content, more);
   const inCharset = (charset: string, content: string | Uint8Array = "LOA") =>
     sent(content, `\r\nContent-Type: text/plain; format=flowed; ${charset}`);
-  const otherCharset = (charset: string) => because(`data[name] has the charset ${charset}, not UTF-8`);
+  const in8Bit = (charset: string, ...content: number[]) => inCharset(`charset=${charset}`, Uint8Array.from(content));
+  const isNot = (charset: string) => because(`data[name] is not valid ${charset}`);
   const encodedAs = (encoding: string) => sent("LOA", `\r\nContent-Transfer-Encoding: ${encoding}`);
   it.each<[string, Part, object]>([
     ["leaves out an empty text", sent(""), {}],
@@ -321,15 +327,48 @@ describe("a form", () => {
     ["takes a quoted text that is not called JSON as it is", sent('"LOA"'), { name: '"LOA"' }],
     ["reads a text of megabytes, whose length the schema limits", sent("x".repeat(4e6)), { name: "x".repeat(4e6) }],
     ["is malformed with a text that is not UTF-8", sent(Uint8Array.of(0xff)), because("data[name] is not valid UTF-8")],
-    ...["utf-8", '"UTF-8"', "utf8", "US-ASCII", " us-ascii ; x=y"].map((charset): [string, Part, object] => [
+    ...["utf-8", '"UTF-8"', "utf8", " unicode-1-1-utf-8 ; x=y", "utf-8; charset=UTF-8", '""', ""].map(
+      (charset): [string, Part, object] => [
+        `reads UTF-8 with the charset ${charset}`,
+        inCharset(`charset=${charset}`, "é"),
+        { name: "é" },
+      ],
+    ),
+    ...["ISO-8859-1", "latin1", "Windows-1252", "cp1252", "l1"].map((charset): [string, Part, object] => [
       `reads the charset ${charset}`,
-      inCharset(`charset=${charset}`, "é"),
-      { name: "é" },
+      inCharset(`Charset = "${charset}"`, Uint8Array.of(0xe9, 0x80)),
+      { name: "é€" },
     ]),
-    ["is malformed in UTF-16", inCharset("charset=utf-16le", "L\0O\0A\0"), otherCharset("utf-16le")],
-    ["is malformed in another charset", inCharset('Charset = "ISO-8859-1"', "Ã©"), otherCharset("ISO-8859-1")],
-    ["is malformed in ISO-2022-JP", inCharset("charset=iso-2022-jp", "\x1b$B0QG$\x1b(B"), otherCharset("iso-2022-jp")],
-    ["is malformed in two charsets", inCharset("charset=utf-8; charset=utf-7", "+AOk-"), otherCharset("utf-7")],
+    ["reads Cyrillic in KOI8-R", in8Bit("koi8-r", 0xc1), { name: "а" }],
+    ["reads Japanese in Shift_JIS", in8Bit("Shift_JIS", 0x82, 0xa0), { name: "あ" }],
+    ["reads Japanese in ISO-2022-JP", inCharset("charset=iso-2022-jp", "\x1b$B0Q\x1b(B"), { name: "委" }],
+    ["reads Chinese in GB18030", in8Bit("gb18030", 0x81, 0x30, 0x84, 0x36), { name: "¥" }],
+    ["reads UTF-16", inCharset("charset=utf-16le", "L\0O\0A\0"), { name: "LOA" }],
+    ["reads UTF-16 of .NET, with its mark", in8Bit("utf-16", 0xff, 0xfe, 0x4c, 0), { name: "L" }],
+    ["reads UTF-16 of Java, which is big-endian", in8Bit("UTF-16", 0xfe, 0xff, 0, 0x4c), { name: "L" }],
+    ["keeps a mark in UTF-8", inCharset("charset=utf-8", "\ufeffL"), { name: "\ufeffL" }],
+    ["reads ASCII", inCharset("charset=us-ascii", "LOA~\x7f"), { name: "LOA~\x7f" }],
+    ["reads JSON in another charset", sent(Uint8Array.of(0x22, 0xe9, 0x22), `${json}; charset=latin1`), { name: "é" }],
+    ["ignores a charset in a quoted text", inCharset('x="; charset=utf-7"', "é"), { name: "é" }],
+    ["is malformed beyond ASCII", in8Bit("us-ascii", 0x80), isNot("US-ASCII")],
+    ["is malformed in UTF-8 that is called ASCII", inCharset("charset=ascii", "é"), isNot("ASCII")],
+    ["is malformed with half a character of UTF-16", in8Bit("utf-16le", 0x4c, 0, 0x4c), isNot("UTF-16LE")],
+    ["is malformed with half a surrogate pair", in8Bit("utf-16be", 0xd8, 0), isNot("UTF-16BE")],
+    ["is malformed with half a character of EUC-JP", in8Bit("euc-jp", 0xa4), isNot("EUC-JP")],
+    ["is malformed with a byte that ISO-8859-3 does not have", in8Bit("iso-8859-3", 0xa5), isNot("ISO-8859-3")],
+    ["is malformed with a NUL of UTF-16", in8Bit("utf-16be", 0, 0), because("data[name] contains a NUL")],
+    ...["utf-7", "x-nonsense", "replacement", "iso-2022-kr", "utf-32", "cp850", "'utf-8'"].map(
+      (charset): [string, Part, object] => [
+        `is malformed in the unknown charset ${charset}`,
+        inCharset(`charset=${charset}`),
+        because(`data[name] has the unknown charset ${charset.toUpperCase()}`),
+      ],
+    ),
+    [
+      "is malformed in two charsets",
+      inCharset("charset=utf-8; charset=latin1", "LOA"),
+      because("data[name] has two charsets, UTF-8 and LATIN1"),
+    ],
     ["is malformed with a NUL", sent("L\0O\0A\0"), because("data[name] contains a NUL")],
     [
       "takes a file in any charset",
