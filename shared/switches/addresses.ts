@@ -33,8 +33,12 @@ export const isHttpUrl = (text: string): boolean => {
   return authority !== undefined && hasOneFragment && isHostAndPort(authority) && URL.canParse(text);
 };
 
-/** As in the HTML standard, with a dot in the domain, and the lengths of RFC 5321. */
+/** As in the HTML standard, with a dot in the domain, and the lengths of RFC 5321: 64 before the @, and 254 in all. */
 const emailAddress =
-  /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?=.{1,253}$)(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i;
+  /^(?=.{1,254}$)[\w.!#$%&'*+/=?^`{|}~-]{1,64}@((?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)$/i;
 
-export const isEmailAddress = (text: string): boolean => emailAddress.test(text);
+/** The domain of an address is a name: mail programs do not send to 127.0.0.1 or 0x7f.0.0.1 without brackets. */
+export const isEmailAddress = (text: string): boolean => {
+  const [, domain] = emailAddress.exec(text) ?? [];
+  return domain !== undefined && !isLikeIPv4(domain) && isHost(domain);
+};

@@ -7,6 +7,8 @@ import { byExtent } from "../../support/setup/extent.ts";
 const [x63, x64] = ["x".repeat(63), "x".repeat(64)];
 /** 253 characters in four labels. */
 const longest = `${x63}.${x63}.${x63}.${"x".repeat(61)}`;
+/** 254 characters. */
+const longestAddress = `${"a".repeat(255 - longest.length)}@${longest.slice(2)}`;
 
 describe("a host and its port", () => {
   it.each([
@@ -120,14 +122,26 @@ describe("an email address", () => {
     ..."info@xn--h1alffa9f.xn--p1ai r&d@example.com user/dept@example.com o'neil+tag@mail.example.com a@1.example".split(
       " ",
     ),
-    ...["!#$%&'*+/=?^_`{|}~-.@a-b.example", `${x64}@a.example`, `a@${x63}.example`, `a@${longest}`, "A@B.EXAMPLE"],
+    ...["!#$%&'*+/=?^_`{|}~-.@a-b.example", `${x64}@a.example`, `a@${x63}.example`, longestAddress, "A@B.EXAMPLE"],
+    ...["a@0x7f.example", "a@127.0.0.1.example", "a@xn--mnchen-3ya.example"],
   ])("is %s", (text) => expect(isEmailAddress(text)).toBe(true));
 
   it.each([
     ..."a@b-.com a@-b.com a@localhost a@b..com a@.b.com a@b.com. @a.example a@ a a@b@c.example a@b_c.example".split(
       " ",
     ),
-    ...[`${x64}x@a.example`, `a@${x64}.example`, `a@${longest}x`, `a@x.${longest}`, "a@[192.0.2.1]", "a b@c.example"],
+    ...[
+      `${x64}x@a.example`,
+      `a@${x64}.example`,
+      `a${longestAddress}`,
+      `a@${longest}`,
+      "a@[192.0.2.1]",
+      "a b@c.example",
+    ],
+    ...[254, 299].map((length) => `${"a".repeat(length - 10)}@b.example`),
+    ..."a@127.1 a@0x7f.0.0.1 a@127.0.0.1 a@192.0.2.1 a@1.2.3.4.5 a@0177.0.0.1 a@b.7 a@b.0x7f a@b.0x a@1.2 a@xn--.example".split(
+      " ",
+    ),
     ...[
       '"a b"@c.example',
       "a@é.example",
