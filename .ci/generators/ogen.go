@@ -119,14 +119,14 @@ func patch(id string) {
 func newSwitch() string {
 	settings := api.SwitchCreateData{
 		Name:         "ogen " + uuid.NewString(),
-		SMSProtocol:  api.NewOptSmsProtocol(api.SmsProtocolHTTP),
-		SMSEndpoints: []string{"https://a.example/"},
+		SMSProtocol:  api.NewOptNilSmsProtocol(api.SmsProtocolHTTP),
+		SMSEndpoints: api.NewOptNilStringArray([]string{"https://a.example/"}),
 	}
 	create := api.SwitchCreate{Type: "switch", Data: settings}
 	created := as[*api.SwitchDocumentHeaders](client.CreateSwitch(ctx, &create, api.CreateSwitchParams{}))
 	data := created.Response.Data
 	equal(data.SMSProtocol, api.SmsProtocolHTTP)
-	equal(data.SMSEndpoints[0], settings.SMSEndpoints[0])
+	equal(data.SMSEndpoints[0], settings.SMSEndpoints.Value[0])
 	equal(data.SMSIdentity.Null && data.SMSOptions.Null && data.MmsOptions.Null, true)
 	return string(data.ID)
 }

@@ -116,7 +116,7 @@ export const requestBodyOf = (route: DocumentedRoute, schemas: Schemas): Json | 
   const { reads, docs } = route;
   if (reads.from !== "form" && reads.from !== "json") return undefined;
   if (reads.from === "json") {
-    const schema = schemas.request(reads.schema);
+    const schema = schemas[route.operation === "create" ? "create" : "request"](reads.schema);
     const examples = { example: { value: docs.body, summary: docs.summary } };
     return { required: true, content: { "application/json": { schema, examples } } };
   }

@@ -152,12 +152,26 @@ const described = ({ texts = {}, ...schema }: JsonSchema): JsonSchema => {
   const properties = mapped(schema.properties, (inner, name) => {
     const { default: fallback, ...rest } = propertySchema(described(inner));
     const description = [...(texts[name] ? [texts[name]] : []), ...defaultText(fallback)].join(" ");
-    return { ...rest, ...(description && { description }) };
+    // A PATCH may contain the server's times and ignores them.
+    const readOnly = name === "inserted_at" || name === "updated_at";
+    return { ...rest, ...(readOnly && { readOnly }), ...(description && { description }) };
   });
   return { ...schema, properties };
 };
 
 type Io = "input" | "output";
+
+/** In a create, null means that a property is left out. */
+const withNulls = (schema: JsonSchema): JsonSchema => {
+  if (!schema.properties) return schema;
+  const properties = mapped(schema.properties, (inner, name) => {
+    if (schema.required?.includes(name)) return inner;
+    const { description, ...rest } = inner;
+    if (rest.$ref) return { anyOf: [rest, { type: "null" }], description };
+    return { ...inner, type: [...new Set([inner.type ?? [], "null"].flat())] };
+  });
+  return { ...schema, properties };
+};
 
 /** Converts a zod schema to JSON Schema. The named parts are in `parts`; references replace them elsewhere. */
 const convert = (schema: z.core.$ZodType, io: Io, metadata = registry) => {
@@ -190,9 +204,9 @@ export const collectSchemas = () => {
     return { ...schema, properties };
   };
 
-  const collect = (schema: z.core.$ZodType, io: Io): JsonSchema => {
+  const collect = (schema: z.core.$ZodType, io: Io, change = (part: JsonSchema) => part): JsonSchema => {
     const { json, parts } = convert(schema, io);
-    for (const [name, part] of Object.entries(parts)) add(name, withNamedEnums(part));
+    for (const [name, part] of Object.entries(parts)) add(name, change(withNamedEnums(part)));
     return json;
   };
 
@@ -200,6 +214,7 @@ export const collectSchemas = () => {
     add,
     sorted,
     request: (schema: z.core.$ZodType) => collect(schema, "input"),
+    create: (schema: z.core.$ZodType) => collect(schema, "input", withNulls),
     response: (schema: z.core.$ZodType) => collect(schema, "output"),
   };
 };

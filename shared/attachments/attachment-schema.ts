@@ -83,12 +83,12 @@ export const Filename = text(limits.filenameLength).check(
 );
 
 /** A media type without parameters. Source: RFC 6838, 4.2. That of a .pptx has a subtype of 61 characters. */
-export const MediaType = z
-  .string()
-  .check(
-    z.regex(/^[\w.+!#$&^-]{1,127}\/[\w.+!#$&^-]{1,127}$/, { error: "must be a media type without parameters" }),
-    z.toLowerCase(),
-  );
+export const MediaType = z.string().check(
+  z.regex(/^[a-zA-Z0-9_.+!#$&^-]{1,127}\/[a-zA-Z0-9_.+!#$&^-]{1,127}$/, {
+    error: "must be a media type without parameters",
+  }),
+  z.toLowerCase(),
+);
 
 /** An attachment as callers receive it: the `data` of its document. */
 export const AttachmentData = z.object({
@@ -106,14 +106,17 @@ export type AttachmentChanges = z.infer<typeof AttachmentChanges>;
 export const FileKind = z.object({ detected_type: z.nullable(z.string()), encrypted: z.nullable(z.boolean()) });
 export type FileKind = z.infer<typeof FileKind>;
 
-/** The properties that a PATCH can contain but not change, with the comparisons to use. */
+type ServerTimes = "inserted_at" | "updated_at";
+
+/**
+ * The properties that a PATCH can contain but not change, with the comparisons to use. It ignores the server's times, because typed
+ * clients send them back in notations of their own: `.41Z`, `+00:00`.
+ */
 export const immutableAttachmentProperties = {
   id: isSameId,
   filename: isSamePadded(isSame),
   reference_id: isSamePadded(isSameId),
-  inserted_at: isSame,
-  updated_at: isSame,
-} satisfies Record<Exclude<keyof AttachmentData, keyof typeof changeable>, typeof isSame>;
+} satisfies Record<Exclude<keyof AttachmentData, keyof typeof changeable | ServerTimes>, typeof isSame>;
 
 /** An attachment as it is stored. `version` counts its writes. A new property needs a default, because older items lack it. */
 export const Attachment = z.object({

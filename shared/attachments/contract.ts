@@ -203,7 +203,7 @@ const routesOf = (parent: ParentType) => {
   return [
     documented(rows.createAttachmentRoutes[parent], {
       summary: `Upload a document to ${one}`,
-      description: `Stores a file and its metadata. ${scope[parent]}\n\nTexts are UTF-8, and the body has no \`Content-Encoding\`. A file that is too large for a form needs a direct upload.\n\n${forwarded}`,
+      description: `Stores a file and its metadata. ${scope[parent]}\n\nTexts are UTF-8, or in the \`charset\` that their part declares, and the body has no \`Content-Encoding\`. A file that is too large for a form needs a direct upload.\n\n${forwarded}`,
       body: { type, ...Object.fromEntries(parts.map(([name, value]) => [`data[${name}]`, value])) },
       response: document(letter()),
       invalid: {
@@ -234,7 +234,7 @@ const routesOf = (parent: ParentType) => {
     documented(rows.updateAttachmentRoutes[parent], {
       summary: `Update ${one}'s attachment`,
       description:
-        "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. The file cannot be replaced. A change after the checkout does not reach the carrier.",
+        "Updates the metadata. Omitted properties keep their values; `notes: null` clears the notes. `inserted_at` and `updated_at` are ignored, so a whole document can be sent back. The file cannot be replaced. A change after the checkout does not reach the carrier.",
       body: { type, data: changes },
       response: document({ ...letter(), ...changes, updated_at: "2026-11-21T10:02:55.046Z" }),
       invalid: {

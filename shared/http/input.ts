@@ -58,7 +58,8 @@ export const readInput = async <S extends z.core.$ZodType>(
 ): Promise<Input<z.output<S>>> => {
   if (reads.from === "nothing") return { input: z.parse(reads.schema, undefined), compared: undefined };
   if (reads.from === "query") return { input: parseQuery(event, reads), compared: undefined };
-  const { input, problems } = await readBody(event);
+  const { input: read, problems } = await readBody(event);
+  const input = current ? read : withoutNulls(read);
   const checked = check(reads.schema, input, "body");
   const sent = dataOf(input);
   const immutable = reads.from === "json" ? immutableProblems(sent, reads.immutable ?? {}, current) : [];
@@ -70,7 +71,15 @@ export const readInput = async <S extends z.core.$ZodType>(
   return { input: checked.value, compared };
 };
 
-const Body = z.object({ data: z.record(z.string(), z.unknown()) });
+const Body = z.looseObject({ data: z.record(z.string(), z.unknown()) });
+
+/** In a create, null means that a property is left out: serializers of Go, C# and Java write unset values so. */
+const withoutNulls = (body: unknown): unknown => {
+  const parsed = z.safeParse(Body, body).data;
+  if (!parsed) return body;
+  const given = Object.entries(parsed.data).filter(([, value]) => value !== null);
+  return { ...parsed, data: Object.fromEntries(given) };
+};
 
 const dataOf = (body: unknown): Properties => z.safeParse(Body, body).data?.data ?? {};
 

@@ -30,7 +30,8 @@ export const Uuid = z
 
 export const Timestamp = z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
 
-const wellFormed = () => z.refine<string>((value) => value.isWellFormed(), { error: "must be well-formed Unicode" });
+export const wellFormed = () =>
+  z.refine<string>((value) => value.isWellFormed(), { error: "must be well-formed Unicode" });
 
 /** Text of at most `max` characters (Unicode code points, not UTF-16 units). */
 export const text = (max: number) => z.string().check(z.maxLength(max), wellFormed());

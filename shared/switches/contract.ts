@@ -96,7 +96,7 @@ const routes = [
   documented(rows.updateSwitchRoute, {
     summary: "Update a switch",
     description:
-      "Updates the switch. Omitted properties keep their values. The updated switch must be valid as a whole.",
+      "Updates the switch. Omitted properties keep their values. `inserted_at` and `updated_at` are ignored, so a whole document can be sent back. The updated switch must be valid as a whole.",
     body: document(changes),
     response: document(changed),
     invalid,

@@ -3,13 +3,13 @@ import { type Problem, problem } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Properties } from "../route.ts";
 import {
-  isSame,
   isSameId,
   nonBlankText,
   pick,
   Timestamp,
   text,
   Ulid,
+  wellFormed,
   withoutDefaults,
   withoutRules,
 } from "../schema/fields.ts";
@@ -24,7 +24,7 @@ const MmsFormat = z.enum(["SERVICE_SMS_1_0", "LEGACY_SMS_2_0", "SERVICE_MMS_1_0"
 type Channel = "sms" | "mms";
 
 /** The format of an endpoint depends on the channel's protocol. */
-const Endpoint = text(limits.endpointLength);
+const Endpoint = z.string().check(z.trim(), z.maxLength(limits.endpointLength), wellFormed());
 const Endpoints = z.array(Endpoint).check(z.maxLength(limits.endpoints));
 export const Identity = z.nullable(text(limits.identityLength));
 export const Secret = z.nullable(text(limits.secretLength));
@@ -142,8 +142,8 @@ export const switchDocument = (stored: Switch, included: object = {}) => ({
   ...(Object.keys(included).length > 0 && { associations: included }),
 });
 
-/** The properties that a PATCH can contain but not change, with the comparisons to use. */
-export const immutableSwitchProperties = { id: isSameId, inserted_at: isSame, updated_at: isSame };
+/** The properties that a PATCH can contain but not change, with the comparisons to use. It ignores the server's times. */
+export const immutableSwitchProperties = { id: isSameId };
 
 /** The following rules concern several properties, and apply to the whole switch. */
 

@@ -83,6 +83,24 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     expect(await openFile(fileKey(parent(), upload.id))).toBeUndefined();
   });
 
+  it("takes null for each property that may be left out, and for no other", async () => {
+    const content = newContent(16);
+    const file = declaredFile(content);
+    const prepared = await prepare({ ...file, content_type: null });
+    expect(uploadOf(prepared)).toMatchObject({ content_type: "application/octet-stream" });
+    expect(await sendFile(uploadOf(prepared), content)).toBe(200);
+    const left = { notes: null, file_hint: null, reference_id: null, filename: null };
+    const completed = attachmentOf(await complete(uploadOf(prepared).id, left));
+    expect(completed).toMatchObject({ ...left, file_hint: "DEFAULT", filename: "scan.pdf" });
+    const nulls = Object.fromEntries(Object.keys(file).map((name) => [name, null]));
+    expect(invalidParametersOf(await prepare(nulls))).toEqual(
+      ["filename", "bytes", "sha256"].map((name) => `body /data/${name} constraint.required`),
+    );
+    expect(invalidParametersOf(await complete((await prepareUpload(path, key, content)).id, { name: null }))).toEqual([
+      "body /data/name constraint.required",
+    ]);
+  });
+
   it("has its type detected from the first and last bytes, whatever its length", async () => {
     const pdf = (name: string) => readFileSync(join(import.meta.dirname, `../../support/fixtures/pdfs/${name}.pdf`));
     const long = (start: Buffer) => Buffer.concat([start, Buffer.alloc(3_000_000, " "), pdf("user-rc4-128")]);

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { atOnce, beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { attachmentOf, pageOf, upload } from "../../support/fixtures/attachments.ts";
 import { sampledParentTypes, tenants } from "../../support/fixtures/tenants.ts";
+import { otherTimes } from "../../support/fixtures/times.ts";
 import { call, errorBody, invalidParametersOf, notFoundBody } from "../../support/requests/client.ts";
 
 const t = await tenants();
@@ -70,10 +72,24 @@ describe.each(sampledParentTypes("request"))("attachments of a %s", (kind) => {
       expect(response.headers.get("etag")).toBe('"1"');
     });
 
+    it("takes the whole document with a change, again and again, in a typed client's notation of times", async () => {
+      const before = await upload(path, key, { "data[reference_id]": crypto.randomUUID() });
+      const { body } = await call("GET", `${path}/${before.id}?include=file,forwarding`, { key });
+      for (const [n, times] of otherTimes(before).entries()) {
+        const json = { ...z.parse(z.looseObject({}), body), data: { ...before, ...times, name: `${n}` } };
+        const first = await call("PATCH", `${path}/${before.id}`, { key, json });
+        expect([first.status, attachmentOf(first).name], JSON.stringify(times)).toEqual([200, `${n}`]);
+        const again = await call("PATCH", `${path}/${before.id}`, { key, json });
+        expect([again.status, again.body], "after a lost answer").toEqual([200, first.body]);
+        expect(attachmentOf(again).inserted_at).toBe(before.inserted_at);
+      }
+    });
+
     it("names every invalid property in one response", async () => {
       const { id } = await upload(path, key, { "data[reference_id]": crypto.randomUUID() });
-      const immutable = { id: unknown, filename: "LOA.pdf", reference_id: null, inserted_at: "x", updated_at: null };
-      const data = { name: null, notes: 7, file_hint: "X", ...immutable };
+      const immutable = { id: unknown, filename: "LOA.pdf", reference_id: null };
+      const ignored = { inserted_at: "x", updated_at: null };
+      const data = { name: null, notes: 7, file_hint: "X", ...immutable, ...ignored };
       const response = await call("PATCH", `${path}/${id}`, { key, json: { type: "switch", data } });
       expect(response.status).toBe(422);
       expect(invalidParametersOf(response)).toEqual([

@@ -38,6 +38,43 @@ describe("POST /switches", () => {
     expect(response.headers.get("etag")).toBe('"1"');
   });
 
+  const optional = Object.keys(full).filter((name) => name !== "name");
+  it.each([
+    ["each", optional.map((name) => ({ [name]: null }))],
+    ["all", [Object.fromEntries(optional.map((name) => [name, null]))]],
+  ])("takes null for %s of the properties with a default as if left out", async (label, bodies) => {
+    for (const [n, nulls] of bodies.entries()) {
+      const name = `Nulls, ${label} ${n}`;
+      const headers = { "idempotency-key": crypto.randomUUID() };
+      const response = await post(t.key("acme"), { name, ...nulls }, switchesPath, headers);
+      expect([response.status, response.body], JSON.stringify(nulls)).toMatchObject([201, { data: defaultSettings }]);
+      const without = await post(t.key("acme"), { name }, switchesPath, headers);
+      expect(without.headers.get("idempotency-replayed"), "the same content").toBe("true");
+    }
+  });
+
+  it("judges an enabled channel without what is null", async () => {
+    const nulls = { sms_endpoints: null, sms_identity: null, sms_secret: null };
+    const http = { sms_enabled: true, sms_protocol: "HTTP", sms_auth_method: "BASIC" };
+    const response = await post(t.key("acme"), { name: null, ...http, ...nulls });
+    expect([response.status, invalidParametersOf(response)]).toEqual([
+      422,
+      ["name", "sms_endpoints", "sms_identity", "sms_secret"].map((name) => `body /data/${name} constraint.required`),
+    ]);
+  });
+
+  it("trims the blanks around its endpoints, before their length is judged", async () => {
+    const url = `https://example.com/${"x".repeat(2028)}`;
+    const sent = { sms_protocol: "HTTP", sms_endpoints: [`\t${url} \r\n`, "\u00a0http://a.example\ufeff"] };
+    const mail = { mms_protocol: "EMAIL", mms_endpoints: [" a@b.example "] };
+    expect(switchOf(await post(t.key("acme"), { name: "Padded", ...sent, ...mail }))).toMatchObject({
+      sms_endpoints: [url, "http://a.example"],
+      mms_endpoints: ["a@b.example"],
+    });
+    const long = await post(t.key("acme"), { name: "never made", sms_protocol: "NONE", sms_endpoints: [`${url}x`] });
+    expect(invalidParametersOf(long)).toEqual(["body /data/sms_endpoints/0 constraint.length"]);
+  });
+
   it("stores and returns every property, secrets included", async () => {
     const response = await post(t.key("acme"), { ...full, unknown: 1, sms_options: { ignored: true } });
     const data = { ...defaultSettings, ...full };
@@ -158,7 +195,7 @@ describe("POST /switches", () => {
   it.each<[string, string, string[]]>([
     ["sms", "HTTP", ["example.com", "/relative", "ftp://example.com/", "javascript:alert(1)", "https://", ""]],
     ["mms", "HTTP", ["https://user:secret@example.com/", "http://user@example.com/", "https://@example.com/"]],
-    ["sms", "HTTP", ["https://exa mple.com/", " https://example.com/", "https://example.com/\r\nX: 1", "http://\\x"]],
+    ["sms", "HTTP", ["https://exa mple.com/", "https:// example.com/", "https://example.com/\r\nX: 1", "http://\\x"]],
     ["mms", "HTTP", ["http://\nhost/", "http://\thost", "http://ü.example/", "http://\u00adhost/"]],
     ["mms", "HTTP", ["http:///x", "http://.", "http://a..b/", "http://example.com:0/", "http://example.com:99999/"]],
     [
