@@ -1,4 +1,5 @@
 import { readFile, rm } from "node:fs/promises";
+import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 import { steps } from "../../shared/checkout/steps.ts";
@@ -32,8 +33,6 @@ export const bundleOptions = {
   target: "node24",
   // Prefer ES modules: only those can be tree-shaken.
   mainFields: ["module", "main"],
-  // CommonJS packages load Node's modules with require, which ES modules do not have.
-  banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
   // The source map does not need a copy of the sources, which are in the repository.
   sourcemap: true,
   sourcesContent: false,
@@ -76,6 +75,22 @@ const packages: Plugin = {
     }),
 };
 
+/**
+ * An ES import of one of Node's modules reads all of the module's exports. With `node:http`, that loads `fetch` and `WebSocket`, and
+ * with `node:crypto` WebCrypto, which no function uses. `process.getBuiltinModule` reads none, and CommonJS packages can use it, too.
+ */
+const builtins: Plugin = {
+  name: "builtins",
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^[a-z0-9:/_]+$/ }, ({ path }) =>
+      isBuiltin(path) ? { path, namespace: "builtin" } : undefined,
+    );
+    onLoad({ filter: /./, namespace: "builtin" }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
+  },
+};
+
 /** Writes `<file>/index.mjs` and its source map for each file that has one of these functions. Returns esbuild's metafile. */
 export const bundle = async (names: readonly string[], outdir: string) => {
   await rm(outdir, { recursive: true, force: true });
@@ -85,7 +100,7 @@ export const bundle = async (names: readonly string[], outdir: string) => {
     entryPoints: files.map((file) => ({ in: `functions/${file}.ts`, out: `${file}/index` })),
     outdir,
     alias: shims,
-    plugins: [packages],
+    plugins: [packages, builtins],
   });
   return metafile;
 };

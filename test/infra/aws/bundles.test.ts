@@ -75,4 +75,16 @@ describe("a function's bundle", () => {
     expect(error.stack).toMatch(/ at (?:\S+ \()?shared\/checkout\/step-handler\.ts:\d+:\d+/);
     expect(error.stack).not.toContain("index.mjs");
   });
+
+  it("does not load Node's fetch with its first call to AWS", async () => {
+    const bundle = pathToFileURL(join(folder, "switches/show/index.mjs")).href;
+    const script = `
+      const { handler } = await import("${bundle}");
+      const event = { headers: { Authorization: "Bearer apik_${"a".repeat(43)}" }, pathParameters: { id: "none" }, requestContext: {} };
+      const { statusCode } = await handler(event, { getRemainingTimeInMillis: () => 29_000 });
+      const loaded = process.moduleLoadList.filter((name) => name.includes("undici"));
+      process.stderr.write(JSON.stringify({ statusCode, loaded }));`;
+    const { stderr } = await runNode(["--input-type=module", "--eval", script]);
+    expect(JSON.parse(stderr)).toEqual({ statusCode: 401, loaded: [] });
+  });
 });
