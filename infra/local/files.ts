@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { pipeline, Readable } from "node:stream";
@@ -6,7 +6,7 @@ import { S3, S3ServiceException } from "@aws-sdk/client-s3";
 import { clientSettings } from "../../shared/deadline.ts";
 import { temporaryFolder } from "./json-file.ts";
 import { isLocalRequest, listen } from "./listen.ts";
-import { keysIn, objectFile, openBucket, propertiesOf, readObject, writeObject } from "./objects.ts";
+import { keysIn, objectFile, openBucket, propertiesOf, readObject, removeObject, writeObject } from "./objects.ts";
 import { notImplemented, readS3Request, readUpload, type S3Request, s3Error } from "./s3-request.ts";
 
 export type FilesOptions = {
@@ -139,7 +139,7 @@ const respond = async (incoming: IncomingMessage, root: string, options: FilesOp
     case "PUT object":
       return store(file, request, options);
     case "DELETE object":
-      rmSync(file, { force: true });
+      removeObject(file);
       return { status: 204 };
     default:
       throw notImplemented();

@@ -15,9 +15,19 @@ const namesIn = (bucket: string) =>
   fs.readdirSync(bucket, { withFileTypes: true }).flatMap((each) => (each.isFile() ? [each.name] : []));
 const partName = /^[\da-f-]{36}\.part$/;
 
-export const keysIn = (bucket: string) => {
-  const keys = namesIn(bucket).map((name) => name.replaceAll(".", "/"));
-  return keys.filter((key) => objectKey.test(key)).sort();
+/** The sorted keys of each bucket, and when its folder had changed. A change within the clock's resolution needs `forgetKeys`. */
+const listed = new Map<string, { readonly changedAt: bigint; readonly keys: readonly string[] }>();
+const forgetKeys = (file: string) => listed.delete(dirname(file));
+
+/** Reads the folder only if it has changed since, so that the pages of a long list do not each read all of it. */
+export const keysIn = (bucket: string): readonly string[] => {
+  const { mtimeNs: changedAt } = fs.statSync(bucket, { bigint: true });
+  const known = listed.get(bucket);
+  if (known?.changedAt === changedAt) return known.keys;
+  const names = namesIn(bucket).map((name) => name.replaceAll(".", "/"));
+  const keys = names.filter((key) => objectKey.test(key)).sort();
+  listed.set(bucket, { changedAt, keys });
+  return keys;
 };
 
 const Properties = z.object({
@@ -67,6 +77,7 @@ export const writeObject = async (
     // Check and rename are synchronous, so that no other PUT comes between them.
     if (isNew && fs.existsSync(file)) throw s3Error(412, "PreconditionFailed", "The object exists.");
     fs.renameSync(part, file);
+    forgetKeys(file);
   } catch (error) {
     fs.rmSync(part, { force: true });
     throw error;
@@ -75,6 +86,11 @@ export const writeObject = async (
   if (!durable || process.platform === "win32") return;
   const folder = await open(dirname(file));
   await folder.sync().finally(() => folder.close());
+};
+
+export const removeObject = (file: string): void => {
+  fs.rmSync(file, { force: true });
+  forgetKeys(file);
 };
 
 /** Creates a bucket's folder, and removes unfinished writes. Prints each object that has lost bytes. */
