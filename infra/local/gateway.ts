@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Semaphore } from "async-mutex";
 import type { APIGatewayProxyResult, Context } from "aws-lambda";
 import pLimit from "p-limit";
 import { env } from "../../shared/env.ts";
@@ -20,8 +21,10 @@ const maxHeaderBytes = 10_240;
 /** Lambda's limit for an event: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
 const maxEventBytes = 6 * 1024 * 1024;
 
-/** One process handles all uploads, so it limits how many large ones run at a time. The others wait. */
-const maxLargeRequests = 8;
+/** The SDK's clients have 50 connections, and the time that a call waits for one counts towards its timeout. Other requests wait here. */
+const maxRequests = 40;
+/** How many bytes of large bodies are in memory at a time. A body waits here before it is read. */
+const maxBufferedBytes = 40 * 1024 * 1024;
 const largeBytes = 64 * 1024;
 
 /** How long requests in progress may take once the gateway closes. */
@@ -107,7 +110,8 @@ const requestHandler = (options: GatewayOptions) => {
   const { routes, throttle } = options;
   const match = matcher(routes);
   const hasCapacity = throttle ? tokenBucket(throttle) : () => true;
-  const limited = pLimit(maxLargeRequests);
+  const queued = pLimit(maxRequests);
+  const buffer = new Semaphore(maxBufferedBytes);
   return async (incoming: IncomingMessage, target: Target | undefined, requestId: string): Promise<Outcome> => {
     const reject = (error: errors.ApiError, status?: number) => ({
       response: errorResponse(error, requestId, status),
@@ -116,16 +120,27 @@ const requestHandler = (options: GatewayOptions) => {
     if (incoming.httpVersion === "1.1" && incoming.headers.host === undefined)
       return reject(errors.malformed("has no Host header"), 400);
     const matched = target && match(incoming.method ?? "", target.pathname);
-    const body = await readBody(incoming);
-    if (!target || !matched) return reject(errors.notFound());
-    const run = async () => {
-      const event = proxyEvent(incoming, matched, target, body ?? Buffer.of(), requestId);
-      const fits = body && Buffer.byteLength(JSON.stringify(event)) <= maxEventBytes;
-      return fits ? invoke(options, matched, event) : reject(tooLarge(matched.route));
+    const handle = async (): Promise<Outcome> => {
+      const body = await readBody(incoming);
+      if (!target || !matched) return reject(errors.notFound());
+      const event = body && proxyEvent(incoming, matched, target, body, requestId);
+      if (!event || eventBytes(event) > maxEventBytes) return reject(tooLarge(matched.route));
+      return queued(() => invoke(options, matched, event));
     };
-    return body && body.length > largeBytes ? limited(run) : run();
+    const bytes = declaredBytes(incoming);
+    return bytes > largeBytes ? buffer.runExclusive(handle, bytes) : handle();
   };
 };
+
+/** The bytes that a body may take: its declared length or, if it comes in chunks, the limit. Of a larger body, only the limit is kept. */
+const declaredBytes = ({ headers }: IncomingMessage): number => {
+  if (headers["transfer-encoding"] !== undefined) return maxBodyBytes;
+  return Math.min(Number(headers["content-length"] ?? 0), maxBodyBytes);
+};
+
+/** The bytes of an event as JSON. Its body is base64, which needs no escapes, so it is not serialized to be counted. */
+const eventBytes = ({ body, ...rest }: GatewayEvent): number =>
+  Buffer.byteLength(JSON.stringify({ ...rest, body: "" })) + (body?.length ?? 2);
 
 /** Returns undefined if a body is larger than the limit. Reads it to its end, so that the client gets the response. */
 const readBody = async (incoming: IncomingMessage): Promise<Buffer | undefined> => {

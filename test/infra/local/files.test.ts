@@ -180,6 +180,17 @@ describe("the SDK's calls", () => {
     expect(pages.map(({ Contents = [] }) => Contents.length)).toEqual([2, 2, 1]);
   });
 
+  it("list what was stored or deleted a moment ago", async () => {
+    const { s3, own, store } = await bucketFor();
+    const count = async () => (await s3.send(new ListObjectsV2Command({ Bucket: own }))).KeyCount;
+    await store("0", { Key: "attachments/first" });
+    expect(await count()).toBe(1);
+    await store("0");
+    expect(await count()).toBe(2);
+    await s3.send(new DeleteObjectCommand({ Bucket: own, Key }));
+    expect(await count()).toBe(1);
+  });
+
   it("delete, and name what does not exist", async () => {
     const { s3, own, store, get } = await bucketFor();
     await store("0");

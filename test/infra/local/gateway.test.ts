@@ -284,7 +284,7 @@ describe("the local gateway", () => {
     expect(sent.get("x-amzn-remapped-www-authenticate")).toBe("Bearer");
   });
 
-  it("limits concurrent large requests, and serves small ones meanwhile", async () => {
+  it("reads only as many large bodies at a time as fit into its memory, and serves small requests meanwhile", async () => {
     let [running, most] = [0, 0];
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { url } = await gateway(async ({ body }) => {
@@ -295,12 +295,36 @@ describe("the local gateway", () => {
       running -= 1;
       return { statusCode: 200, body: "" };
     });
-    const send = (bytes: number) => fetch(`${url}/things/1`, { method: "POST", body: new Uint8Array(bytes) });
-    const large = Array.from({ length: 30 }, () => send(100_000));
-    await vi.waitUntil(() => running === 8, 10_000);
-    expect((await send(10)).status).toBe(202);
+    const send = (body: RequestInit["body"], more: object = {}) =>
+      fetch(`${url}/things/1`, { method: "POST", body: body ?? null, ...more });
+    const file = new Uint8Array(4 * 1024 * 1024);
+    const large = Array.from({ length: 15 }, () => send(file));
+    await vi.waitUntil(() => running === 10, 20_000);
+    expect((await send("small")).status).toBe(202);
+    // This body has no declared length, and waits for its turn.
+    const inChunks = send(new Blob([file]).stream(), { duplex: "half" });
+    const givenUp = send(file, { signal: AbortSignal.timeout(50) });
+    await expect(givenUp).rejects.toThrow("timeout");
     release();
-    expect((await Promise.all(large)).map(({ status }) => status)).toEqual(large.map(() => 200));
-    expect(most).toBe(8);
+    const statuses = (await Promise.all([...large, inChunks])).map(({ status }) => status);
+    expect([statuses, most]).toEqual([statuses.map(() => 200), 10]);
+    expect((await send(file)).status).toBe(200);
+  });
+
+  it("runs forty requests at a time, and lets the others wait", async () => {
+    let [running, most] = [0, 0];
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { url } = await gateway(async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await released;
+      running -= 1;
+      return { statusCode: 200, body: "" };
+    });
+    const all = Array.from({ length: 100 }, () => post(url));
+    await vi.waitUntil(() => running === 40, 20_000);
+    release();
+    const statuses = (await Promise.all(all)).map(({ status }) => status);
+    expect([statuses, most]).toEqual([statuses.map(() => 200), 40]);
   });
 });
