@@ -107,8 +107,10 @@ const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** Searches the names of attachments within an account or an order; otherwise, those of accounts, unless the text is a UUID. */
 const placesNamed = async (text: string, { account, order }: Scope): Promise<Place[]> => {
   if (account === undefined && order === undefined) return uuid.test(text) ? [] : accountsNamed(text.toLowerCase());
-  const orders = order === undefined ? [] : [await findOrder(order)];
-  if (account !== undefined) orders.push(...(await readOrders(await orderIdsOf((await findAccount(account)).id))));
+  const orders = [
+    ...(order === undefined ? [] : [await findOrder(order)]),
+    ...(account === undefined ? [] : await readOrders(await orderIdsOf((await findAccount(account)).id))),
+  ];
   const named = inOrder(orders, 10, (one) => attachmentsNamed(text.toLowerCase(), one));
   return (await Array.fromAsync(named)).flat();
 };

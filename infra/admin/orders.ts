@@ -47,7 +47,7 @@ const pagesAtOnce = 2;
 async function* pagesOf(account: string | undefined): AsyncGenerator<string[]> {
   const ids: string[] = [];
   for await (const more of eachOfAccounts(account, orderIdsOf)) {
-    ids.push(...more);
+    for (const id of more) ids.push(id);
     while (ids.length >= pageSize) yield ids.splice(0, pageSize);
   }
   yield ids;

@@ -7,6 +7,7 @@ import { keys } from "../../shared/table/keys.ts";
 import { get, parseItem } from "../../shared/table/read.ts";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
 import { forwardableType, Order, Request } from "../../shared/tenants/tenant-schema.ts";
+import { inOrder } from "./lookups.ts";
 
 /**
  * The state of an attachment at the carrier. `status` and `answer` are the carrier's last decision; `last_answer` is the reason
@@ -23,9 +24,10 @@ export const orderReport = async (orderId: string, readLast = readRun) => {
   if (!item) return undefined;
   const { id, account, state } = parseItem(Order, item);
   const ofOrder = await attachmentsOf({ type: "order", id });
-  const requests = await Array.fromAsync(requestsOfOrder(id), async (request) =>
+  const reports = inOrder(requestsOfOrder(id), 10, async (request) =>
     requestReport(await get(keys.request(request.id)), state, ofOrder),
   );
+  const requests = await Array.fromAsync(reports);
   const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
   const run = await readLast(id);
   const checkout = run ? { ...run, waits_until: waitsUntil(run, new Date()) } : null;
