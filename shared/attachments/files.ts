@@ -167,11 +167,10 @@ export const signedGet = async (key: string, seconds: number): Promise<SignedFil
 export type StoredFile = { readonly key: string; readonly bytes: number; readonly storedAt: Date };
 
 /**
- * Yields the files whose keys begin with `prefix`, in order. By default, those of all days, which only `patchbay check` reads to the
- * end.
+ * Yields the files whose keys begin with `prefix`, in order, from the one after the key `after`. By default, those of all days, which
+ * only `patchbay check` reads to the end.
  */
-export async function* allFiles(prefix = filePrefix): AsyncGenerator<StoredFile> {
-  let after: string | undefined;
+export async function* allFiles(prefix = filePrefix, after?: string): AsyncGenerator<StoredFile> {
   do {
     const command = new ListObjectsV2Command({ Bucket: env.bucketName(), Prefix: prefix, StartAfter: after });
     const { Contents = [], IsTruncated } = await s3().send(command).catch(unavailableAs503);

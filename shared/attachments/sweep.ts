@@ -3,7 +3,7 @@ import { keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany, parseItem, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { dayOf, dayPrefix, fileDay, fileOwner } from "./file-keys.ts";
-import { allFiles, removeFile } from "./files.ts";
+import { allFiles, removeFile, type StoredFile } from "./files.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 const dayNumber = (day: string) => Date.parse(`${day}T00:00:00Z`) / dayMs;
@@ -27,17 +27,33 @@ export const dueDays = (first: string, lastSweep: string | undefined, today: str
 /** Longer than any upload takes, so an older file without metadata will never get any. */
 const graceMs = 24 * 60 * 60 * 1000;
 
-/** Enough time to read a page of files, remove a batch, and save the progress. */
+/** Enough time to list a page of files, remove a batch, and save the progress. */
 const reserveMs = 20_000;
 
 /**
+ * The place in a day, after the file `after`. The sweep reads a day twice: it counts the whole day first, and removes only then. The
+ * counts are those of the day, but `unknown` begins again with the second pass.
+ */
+const Place = z.object({
+  day: z.string(),
+  pass: z.enum(["count", "remove"]),
+  after: z.optional(z.string()),
+  files: z.number(),
+  orphans: z.number(),
+  unknown: z.number(),
+});
+type Place = z.infer<typeof Place>;
+
+const startOf = (day: string): Place => ({ day, pass: "count", after: undefined, files: 0, orphans: 0, unknown: 0 });
+
+/**
  * The progress of the sweep. `first_on` is the day of the table's first sweep, `swept_on` the day of the last finished one.
- * `sweeping` is an unfinished sweep, which continues after the day `done`.
+ * `sweeping` is an unfinished sweep, which continues after the day `done`, at the place `at`.
  */
 const Bookmark = z.object({
   first_on: z.string(),
   swept_on: z.optional(z.string()),
-  sweeping: z.optional(z.object({ of: z.string(), done: z.string() })),
+  sweeping: z.optional(z.object({ of: z.string(), done: z.optional(z.string()), at: z.optional(Place) })),
 });
 type Bookmark = z.infer<typeof Bookmark>;
 
@@ -61,6 +77,8 @@ type Swept = typeof noCounts & {
   readonly stopped?: { readonly day: string; readonly files: number; readonly unknown: number };
 };
 
+const isLate = ({ remainingMs }: SweepOptions) => remainingMs !== undefined && remainingMs() < reserveMs;
+
 /** Whether a day has more unknown files than crashes leave. The table may be wrong, empty, or restored from before that day. */
 const isSuspicious = ({ files, unknown }: { readonly files: number; readonly unknown: number }) =>
   unknown > 10 && unknown > files * 0.05;
@@ -71,29 +89,63 @@ const isSuspicious = ({ files, unknown }: { readonly files: number; readonly unk
  * DynamoDB is unavailable; the next sweep continues from there.
  */
 export const sweepOrphanFiles = async (options: SweepOptions): Promise<Swept> => {
-  const { now, dryRun = false, all = false, force = false, counts = { ...noCounts } } = options;
-  const isLate = () => (options.remainingMs?.() ?? Number.POSITIVE_INFINITY) < reserveMs;
+  const { now, dryRun = false, all = false, counts = { ...noCounts } } = options;
   const bookmark = await readBookmark(dayOf(now), dryRun);
-  const today = (all ? undefined : bookmark.sweeping?.of) ?? dayOf(now);
-  const save = (progress: Partial<Bookmark>) =>
-    dryRun || all ? undefined : transact({ sweep: { put: { ...keys.sweep(), ...bookmark, ...progress } } });
+  const { of, done, at } = (all ? undefined : bookmark.sweeping) ?? {};
+  const today = of ?? dayOf(now);
+  const save = async (progress: Partial<Bookmark>) => {
+    if (!dryRun && !all) await transact({ sweep: { put: { ...keys.sweep(), ...bookmark, ...progress } } });
+  };
+  let sweeping = { of: today, done };
+  const saveAt = (place?: Place) => save({ sweeping: { ...sweeping, at: place } });
   for (const day of await daysLeft(bookmark, today, all)) {
-    const found = isLate() ? undefined : await readDay(day, now, isLate);
-    if (!found) return { ...counts, finished: false };
-    const { files, orphans } = found;
-    counts.files += files;
-    const unknown = orphans.filter(({ isKnown }) => !isKnown).length;
-    if (!force && isSuspicious({ files, unknown }))
-      return { ...counts, finished: false, stopped: { day, files, unknown } };
-    for (const [index, orphan] of orphans.entries()) {
-      if (index % batchSize === batchSize - 1 && isLate()) return { ...counts, finished: false };
-      if (dryRun || (await removeOrphan(orphan))) counts.removed += 1;
-    }
+    if (isLate(options)) return { ...counts, finished: false };
+    const place = at?.day === day && !dryRun ? at : startOf(day);
+    const { isOver, stopped } = await sweepDay(place, { ...options, counts, saveAt });
+    // The next sweep counts a suspicious day again.
+    if (stopped) await saveAt();
+    if (isOver || stopped) return { ...counts, finished: false, ...(stopped && { stopped }) };
     counts.days += 1;
-    if (files > 0) await save({ sweeping: { of: today, done: day } });
+    sweeping = { of: today, done: day };
+    if (place.files > 0) await saveAt();
   }
   await save({ swept_on: today, sweeping: undefined });
   return { ...counts, finished: true };
+};
+
+type DayOptions = SweepOptions & {
+  readonly counts: typeof noCounts;
+  readonly saveAt: (place: Place) => Promise<void>;
+};
+
+/** Sweeps a day from the place, which moves on, until the day or the time is over. */
+const sweepDay = async (place: Place, options: DayOptions): Promise<Pick<Swept, "stopped"> & { isOver?: true }> => {
+  const { dryRun = false, force = false, counts } = options;
+  if (place.pass === "count") {
+    const isCounted = await readBatches(place, options, async (files, orphans) => {
+      counts.files += files;
+      place.files += files;
+      place.orphans += orphans.length;
+      place.unknown += countUnknown(orphans);
+      return true;
+    });
+    if (!isCounted) return { isOver: true };
+    const { day, files, unknown } = place;
+    if (!force && isSuspicious(place)) return { stopped: { day, files, unknown } };
+    if (dryRun) counts.removed += place.orphans;
+    if (dryRun || place.orphans === 0) return {};
+    Object.assign(place, { pass: "remove", after: undefined, unknown: 0 });
+  }
+  const isSwept = await readBatches(place, options, async (_, orphans) => {
+    place.unknown += countUnknown(orphans);
+    if (!force && isSuspicious(place)) return false;
+    for (const orphan of orphans) if (await removeOrphan(orphan)) counts.removed += 1;
+    return true;
+  });
+  if (isSwept) return {};
+  if (force || !isSuspicious(place)) return { isOver: true };
+  // The day has changed since it was counted, or an operator forced that sweep and interrupted it.
+  return sweepDay(Object.assign(place, startOf(place.day)), options);
 };
 
 /** Reads the bookmark. The first sweep of a table writes it. */
@@ -142,7 +194,7 @@ const daysLeft = async (bookmark: Bookmark, today: string, all: boolean): Promis
   const first = await firstDay(oldestSwept(bookmark));
   if (first === undefined) return [];
   if (all) return dueDays(first, undefined, today);
-  return dueDays(first, swept_on, today).filter((day) => sweeping === undefined || day > sweeping.done);
+  return dueDays(first, swept_on, today).filter((day) => sweeping?.done === undefined || day > sweeping.done);
 };
 
 type OwnedFile = { readonly key: string; readonly parent: ParentRef; readonly id: string };
@@ -150,33 +202,53 @@ type OwnedFile = { readonly key: string; readonly parent: ParentRef; readonly id
 /** A file without metadata. It is known if the table has a record of its upload or its delete. */
 type Orphan = OwnedFile & { readonly isKnown: boolean };
 
-/** How many files are looked up in one call, or removed before the time is checked. */
+/** How many files are looked up in one call, and how many orphans are removed before the time is checked. */
 const batchSize = 50;
 
-/** How many files of a day are read before the time is checked. */
+/** How many files are read before the progress is saved: as many as S3 lists in one call. */
 const pageSize = 1_000;
 
-/** Returns the number of files of a day, and those without metadata that are old enough, or undefined if the time is over. */
-const readDay = async (
-  day: string,
-  now: Date,
-  isLate: () => boolean,
-): Promise<{ files: number; orphans: Orphan[] } | undefined> => {
-  const orphans: Orphan[] = [];
-  let files = 0;
-  let batch: OwnedFile[] = [];
-  for await (const { key, storedAt } of allFiles(dayPrefix(day))) {
-    if (files > 0 && files % pageSize === 0 && isLate()) return undefined;
-    files += 1;
-    const owner = fileOwner(key);
-    if (owner && now.getTime() - storedAt.getTime() > graceMs) batch.push({ key, ...owner });
+/**
+ * Passes the number of files in each batch, and its orphans, to `handle`, until that returns false or the time is over. Returns whether
+ * the day was read to its end. Saves the place from time to time, because a sweep can be killed.
+ */
+const readBatches = async (
+  place: Place,
+  options: DayOptions,
+  handle: (files: number, orphans: readonly Orphan[]) => Promise<boolean>,
+): Promise<boolean> => {
+  const { now, saveAt } = options;
+  let read = 0;
+  for await (const batch of batchesOf(allFiles(dayPrefix(place.day), place.after))) {
+    if (isLate(options)) {
+      await saveAt(place);
+      return false;
+    }
+    const old = batch.filter(({ storedAt }) => now.getTime() - storedAt.getTime() > graceMs);
+    const owned = old.flatMap(({ key }) => {
+      const owner = fileOwner(key);
+      return owner ? [{ key, ...owner }] : [];
+    });
+    if (!(await handle(batch.length, await orphansOf(owned)))) return false;
+    place.after = batch.at(-1)?.key;
+    read += batch.length;
+    if (read % pageSize === 0) await saveAt(place);
+  }
+  return true;
+};
+
+async function* batchesOf(files: AsyncIterable<StoredFile>): AsyncGenerator<StoredFile[]> {
+  let batch: StoredFile[] = [];
+  for await (const file of files) {
+    batch.push(file);
     if (batch.length < batchSize) continue;
-    orphans.push(...(await orphansOf(batch)));
+    yield batch;
     batch = [];
   }
-  orphans.push(...(await orphansOf(batch)));
-  return { files, orphans };
-};
+  if (batch.length > 0) yield batch;
+}
+
+const countUnknown = (orphans: readonly Orphan[]) => orphans.filter(({ isKnown }) => !isKnown).length;
 
 const orphansOf = async (files: readonly OwnedFile[]): Promise<Orphan[]> => {
   const metadata = await getMany(files.map(({ parent, id }) => keys.attachment(parent, id)));

@@ -18,9 +18,22 @@ export const countFailure = ({ order_id, run }: RunRef, kind: "refused" | "fault
   else log.info("checkout-failed", { ...fields, RefusedCheckouts: 1 }, { stack: { RefusedCheckouts: "Count" } });
 };
 
+/** How many runs are read at a time, so that memory stays flat: the orders of failed runs stay open. */
+const runsAtOnce = 100;
+
 /** Counts the orders whose last run is recorded as running for longer than a run can take. Its end was not recorded. */
 export const countOverdueRuns = async (now: Date): Promise<number> => {
-  const orders = await Array.fromAsync(queryAll(collections.openCheckouts()), ({ id }) => String(id));
-  const runs = await Promise.all(orders.map(readRun));
-  return runs.filter((run) => run && isOpen(run) && !isActive(run, now)).length;
+  let overdue = 0;
+  let orders: string[] = [];
+  const count = async () => {
+    const runs = await Promise.all(orders.map(readRun));
+    overdue += runs.filter((run) => run && isOpen(run) && !isActive(run, now)).length;
+    orders = [];
+  };
+  for await (const { id } of queryAll(collections.openCheckouts())) {
+    orders.push(String(id));
+    if (orders.length === runsAtOnce) await count();
+  }
+  await count();
+  return overdue;
 };

@@ -56,12 +56,21 @@ const slow = (name: string) => async (called: { readonly operation: string }) =>
   if (called.operation.startsWith(name)) await sleep(100);
 };
 
+/** Stores files of a day, the first `unknown` of them without metadata. */
+const storeDay = async (date: string, files: number, unknown: number) => {
+  const created = await pLimit(50).map(Array(files).keys(), (n) => orphan(n, date));
+  const known = created.slice(unknown).map(({ id }) => [id, { put: { ...keys.attachment(parent, id), id } }] as const);
+  for (let start = 0; start < known.length; start += 100)
+    await transact(Object.fromEntries(known.slice(start, start + 100)));
+  return created;
+};
+
 const storedKeys = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
 const sweep = (days: number, more = {}) => sweepOrphanFiles({ now: later(days), ...more });
 
-/** The time left for a sweep that stops after this many days. */
-const enoughFor = (days: number) => {
-  let left = days;
+/** The time left for a sweep that is in time so often: it looks before each day, and before each batch of 50 files of its two passes. */
+const enoughFor = (checks: number) => {
+  let left = checks;
   return () => (left-- > 0 ? 20_000 : 19_999);
 };
 
@@ -118,7 +127,7 @@ describe("the sweep", () => {
     for (let n = 1; n <= 4; n += 1) await orphan(n, ago(9 - n));
     const { id, key } = await orphan(5, ago(7));
     await transact({ known: { put: { ...keys.attachment(parent, id), id } } });
-    const remainingMs = enoughFor(2);
+    const remainingMs = enoughFor(6);
     expect(await sweep(2, { remainingMs })).toEqual({ days: 2, files: 3, removed: 2, finished: false });
     expect(await storedKeys()).toHaveLength(3);
     expect(await sweep(2, { remainingMs })).toMatchObject({ files: 0, finished: false });
@@ -126,14 +135,18 @@ describe("the sweep", () => {
     expect(await storedKeys()).toEqual([key]);
   });
 
-  it("resumes within a day of many files", async () => {
-    await Promise.all(Array.from({ length: 60 }, (_, n) => orphan(n, ago(9))));
-    expect(await sweep(2, { remainingMs: enoughFor(1), force: true })).toMatchObject({
-      files: 60,
-      removed: 49,
-      finished: false,
-    });
-    expect(await sweep(2, { force: true })).toMatchObject({ files: 11, removed: 11, finished: true });
+  it("resumes within a day of many files, while it counts them and while it removes", async () => {
+    const created = await pLimit(50).map(Array(160).keys(), (n) => orphan(n, ago(9)));
+    const record = ({ id }: { id: string }) => ({ put: { ...keys.upload(parent, id), id } });
+    for (const some of [created.slice(0, 100), created.slice(100)])
+      await transact(Object.fromEntries(some.map((each) => [each.id, record(each)])));
+    const run = (batches: number) => sweep(2, { remainingMs: enoughFor(1 + batches) });
+    expect(await run(3)).toEqual({ days: 0, files: 150, removed: 0, finished: false });
+    expect(await run(2)).toEqual({ days: 0, files: 10, removed: 50, finished: false });
+    expect(await sweep(2, { remainingMs: enoughFor(0) })).toMatchObject({ files: 0, removed: 0, finished: false });
+    expect(await run(0)).toEqual({ days: 0, files: 0, removed: 0, finished: false });
+    expect(await run(2)).toEqual({ days: 0, files: 0, removed: 100, finished: false });
+    expect(await sweep(2)).toMatchObject({ files: 0, removed: 10, finished: true });
     expect(await storedKeys()).toEqual([]);
   });
 
@@ -141,7 +154,7 @@ describe("the sweep", () => {
     await sweep(2);
     await orphan(1, ago(29));
     await orphan(2, ago(58));
-    expect(await sweep(3, { remainingMs: enoughFor(1) })).toMatchObject({ removed: 1, finished: false });
+    expect(await sweep(3, { remainingMs: enoughFor(3) })).toMatchObject({ removed: 1, finished: false });
     // Finishes the sweep of the day before. The oldest file's day is due only in today's sweep.
     expect(await sweep(4)).toMatchObject({ removed: 0, finished: true });
     expect(await sweep(4)).toMatchObject({ removed: 1, finished: true });
@@ -174,17 +187,17 @@ describe("the sweep", () => {
     proxies.table.watch(async () => {});
   });
 
-  it("keeps a file whose metadata appears between its two checks", async () => {
+  it.each([1, 2])("keeps a file whose metadata appears after check %i of three", async (last) => {
     const { id, key } = await orphan(1);
     let checks = 0;
     proxies.table.watch(async ({ operation }, moment) => {
       if (operation !== "BatchGetItem" || moment !== "after") return;
       checks += 1;
-      if (checks === 1) await transact({ one: { put: { ...keys.attachment(parent, id), id } } });
+      if (checks === last) await transact({ one: { put: { ...keys.attachment(parent, id), id } } });
     });
-    expect(await sweep(2)).toMatchObject({ files: 1, removed: 0 });
+    expect(await sweep(2)).toMatchObject({ files: 1, removed: 0, finished: true });
     proxies.table.watch(async () => {});
-    expect([checks, await storedKeys()]).toEqual([2, [key]]);
+    expect([checks, await storedKeys()]).toEqual([last === 1 ? 1 : 3, [key]]);
   });
 });
 
@@ -241,19 +254,8 @@ describe("an error of a write is returned", () => {
 });
 
 describe("the fuse of the sweep", () => {
-  /** Stores files of a day, the first `unknown` of them without metadata. */
-  const day = async (date: string, files: number, unknown: number) => {
-    const created = await pLimit(50).map(Array(files).keys(), (n) => orphan(n, date));
-    const known = created
-      .slice(unknown)
-      .map(({ id }) => [id, { put: { ...keys.attachment(parent, id), id } }] as const);
-    for (let start = 0; start < known.length; start += 100)
-      await transact(Object.fromEntries(known.slice(start, start + 100)));
-    return created;
-  };
-
   it("removes nothing of a day with more than 10 files and more than 5 % that the table does not know", async () => {
-    const files = await day(ago(9), 30, 11);
+    const files = await storeDay(ago(9), 30, 11);
     await orphan(900, ago(8));
     const stopped = { day: ago(9), files: 30, unknown: 11 };
     const expected = { days: 0, files: 30, removed: 0, finished: false, stopped };
@@ -267,18 +269,43 @@ describe("the fuse of the sweep", () => {
   });
 
   it("lets a day with 10 such files pass, and one with 5 %", async () => {
-    await day(ago(9), 10, 10);
+    await storeDay(ago(9), 10, 10);
     expect(await sweep(2)).toMatchObject({ files: 10, removed: 10, finished: true });
     await startOnSweptTable();
     // S3 lists 1,000 files at a time. 220 is the lowest number of which 5 % are more than 10.
     const files = byExtent({ sample: 220, most: 1_060, all: 1_060 });
-    await day(ago(9), files, files / 20);
+    await storeDay(ago(9), files, files / 20);
     expect(await sweep(2)).toMatchObject({ files, removed: files / 20, finished: true });
     expect(await storedKeys()).toHaveLength(files - files / 20);
   });
 
+  it("judges a day by all its files, even if it takes several runs to count them", async () => {
+    // The first 100 files look bad, and the whole day does not.
+    await storeDay(ago(9), 300, 15);
+    const run = (batches: number) => sweep(2, { remainingMs: enoughFor(1 + batches) });
+    for (const files of [100, 150]) expect(await run(files / 50)).toMatchObject({ files, removed: 0, finished: false });
+    expect(await sweep(2)).toMatchObject({ files: 50, removed: 15, finished: true });
+    await startOnSweptTable();
+    // The first 250 files look good.
+    await storeDay(ago(9), 300, 16);
+    const stopped = { day: ago(9), files: 300, unknown: 16 };
+    expect(await run(5)).toMatchObject({ files: 250, removed: 0, finished: false });
+    expect(await sweep(2)).toMatchObject({ files: 50, removed: 0, stopped });
+    // It counts the whole day again, because the table may be another one.
+    expect(await sweep(2)).toMatchObject({ files: 300, removed: 0, stopped });
+    expect(await storedKeys()).toHaveLength(300);
+  });
+
+  it("holds if a counted day changes, or a sweep with --force was interrupted", async () => {
+    await storeDay(ago(9), 200, 60);
+    expect(await sweep(2, { force: true, remainingMs: enoughFor(1 + 4) })).toMatchObject({ files: 200, removed: 0 });
+    const stopped = { day: ago(9), files: 200, unknown: 60 };
+    expect(await sweep(2)).toEqual({ days: 0, files: 200, removed: 0, finished: false, stopped });
+    expect(await storedKeys()).toHaveLength(200);
+  });
+
   it("does not count files of uploads that were never claimed, and of unfinished deletes", async () => {
-    const files = await day(ago(9), 22, 22);
+    const files = await storeDay(ago(9), 22, 22);
     const records = files.map(({ id }, index) => {
       const key = index % 2 === 0 ? keys.upload(parent, id) : keys.unfinishedDelete(parent, id);
       return [id, { put: { ...key, id } }] as const;
@@ -327,6 +354,26 @@ describe("a table's first sweep", () => {
     expect(await storedKeys()).toEqual([key]);
     expect(await sweep(2, { all: true })).toMatchObject({ files: 0 });
   });
+});
+
+it("comes to the end of a day of 2,100 files, though each sweep ends after two pages or is killed", async () => {
+  const created = await storeDay(ago(9), 2_100, 21);
+  const killedAfter = (batches: number) => {
+    const left = enoughFor(1 + batches);
+    return () => {
+      if (left() < 20_000) throw new Error("killed");
+      return 20_000;
+    };
+  };
+  await expect(sweep(2, { remainingMs: killedAfter(39) })).rejects.toThrow("killed");
+  expect(await sweep(2, { remainingMs: enoughFor(1 + 40) })).toMatchObject({
+    files: 1_100,
+    removed: 21,
+    finished: false,
+  });
+  await expect(sweep(2, { remainingMs: killedAfter(19) })).rejects.toThrow("killed");
+  expect(await sweep(2, { remainingMs: enoughFor(1 + 40) })).toMatchObject({ files: 0, removed: 0 });
+  expect(await storedKeys()).toEqual(created.slice(21).map(({ key }) => key));
 });
 
 describe("the days that a sweep reads", () => {

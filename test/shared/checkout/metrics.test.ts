@@ -1,9 +1,10 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
 import { handler as sweep } from "../../../functions/sweep-orphan-files.ts";
-import { countFailure } from "../../../shared/checkout/metrics.ts";
+import { countFailure, countOverdueRuns } from "../../../shared/checkout/metrics.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
+import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
 import { storeRun } from "../../support/fixtures/runs.ts";
 import { textsOfResources } from "../../support/models/deployed-production.ts";
 import { allowOnly } from "../../support/models/iam.ts";
@@ -36,6 +37,25 @@ it("the sweep counts the runs that are recorded as running for longer than a run
     { OverdueCheckouts: 2, FunctionName: "sweep" },
     { SweepsStopped: 0, FunctionName: "sweep" },
   ]);
+});
+
+it("the sweep reads the runs of open orders page by page, because those of failed checkouts stay open", async () => {
+  const orders = Array.from({ length: 250 }, (_, index) => `open-${String(index).padStart(3, "0")}`);
+  for (const some of [orders.slice(0, 100), orders.slice(100, 200), orders.slice(200)])
+    await transact(Object.fromEntries(some.map((id) => [id, { put: { ...keys.openCheckout(id), id } }])));
+  const calls: string[] = [];
+  let inProgress = 0;
+  const stop = interceptTableCalls(async ({ operation }, pass) => {
+    inProgress += 1;
+    calls.push(inProgress > 1 ? `${operation} at the same time` : operation);
+    const response = await pass();
+    inProgress -= 1;
+    return response;
+  });
+  await countOverdueRuns(new Date());
+  stop();
+  expect(calls.slice(0, 5)).toEqual(["Query", "BatchGetItem", "Query", "BatchGetItem", "Query"]);
+  expect(calls.join()).not.toContain("at the same time");
 });
 
 it("a failed checkout counts as a fault or as a refusal, by the stack's name", () => {
