@@ -1,4 +1,4 @@
-import type { ClientRequest } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 
 export type HttpResponse = {
   readonly status: number;
@@ -29,14 +29,13 @@ export const sendRequest = (url: URL, { method, headers, body, endsAt, maxCharac
     const isSecure = url.protocol === "https:";
     const { request } = process.getBuiltinModule(isSecure ? "node:https" : "node:http");
     const signal = AbortSignal.timeout(Math.max(0, endsAt - Date.now()));
-    const outgoing = request(url, { method, headers, signal });
+    const outgoing = request(url, { method, headers: { ...headers, Connection: "keep-alive" }, signal, agent: false });
     outgoing.on("error", reject);
     const { promise: sent, resolve: startWith } = Promise.withResolvers<void>();
     sent.catch((error: Error) => outgoing.destroy(error));
     outgoing.on("socket", (socket) => {
       const send = () => startWith(sendInTime(outgoing, endsAt, typeof body === "function" ? body(signal) : body));
-      if (outgoing.reusedSocket) send();
-      else socket.once(isSecure ? "secureConnect" : "connect", send);
+      socket.once(isSecure ? "secureConnect" : "connect", send);
     });
     // An unsolicited 101. Without this listener, Node would close the connection without a response or an error.
     outgoing.on("upgrade", ({ statusCode: status = 0 }, socket) => {
@@ -78,12 +77,26 @@ const sendInTime = async (
 
 const errorOf = (code: string) => Object.assign(new Error("It was not sent."), { code });
 
-const beginningOf = async (body: AsyncIterable<Uint8Array>, length: number): Promise<string> => {
+/** Reads only as much as is needed, so that a small compressed body cannot take much memory. */
+const beginningOf = async (incoming: IncomingMessage, length: number): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();
-  for await (const chunk of body) {
+  for await (const chunk of decompressed(incoming)) {
     text += decoder.decode(chunk, { stream: true });
     if (text.length > length) break;
   }
   return text.slice(0, length);
+};
+
+/** Some servers compress a body although the request does not accept that. A body that is cut off ends where it is cut off. */
+const decompressed = (incoming: IncomingMessage): AsyncIterable<Uint8Array> => {
+  const encoding = incoming.headersDistinct["content-encoding"]?.join().trim().toLowerCase() ?? "";
+  if (!["gzip", "x-gzip", "deflate", "br"].includes(encoding)) return incoming;
+  const { constants, createBrotliDecompress, createUnzip } = process.getBuiltinModule("node:zlib");
+  const { pipeline } = process.getBuiltinModule("node:stream");
+  const decompress =
+    encoding === "br"
+      ? createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })
+      : createUnzip({ finishFlush: constants.Z_SYNC_FLUSH });
+  return pipeline(incoming, decompress, () => {});
 };

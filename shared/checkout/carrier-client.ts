@@ -5,7 +5,7 @@ import { type HttpResponse, sendRequest } from "../http-request.ts";
 import type { StreamedBody } from "./carrier-form.ts";
 import { type AdapterCall, invokeAdapter, NotInvoked } from "./carrier-function.ts";
 import { meaningOf, meanings } from "./carrier-responses.ts";
-import { carrierToken, renewedCarrierToken, TokenError } from "./carrier-token.ts";
+import { carrierToken, renewedCarrierToken, TokenError, withoutToken } from "./carrier-token.ts";
 import { callTimeoutMs, checkoutLimits, maxCallMs } from "./limits.ts";
 
 type CarrierCall = {
@@ -118,12 +118,15 @@ const tryOnce = async (
   const headers = {
     ...(idempotencyKey !== undefined && { "Idempotency-Key": idempotencyKey }),
     Accept: "application/json",
+    "Accept-Encoding": "identity",
+    ...(method === "GET" && { "Cache-Control": "no-cache, no-store" }),
     ...(token && { Authorization: `Bearer ${token}` }),
   };
   const content = adapter ? undefined : body?.();
+  const interpreted = ({ text, ...response }: HttpResponse) =>
+    interpret(method, { ...response, text: withoutToken(text, token) });
   try {
-    if (adapter)
-      return interpret(method, await invokeAdapter(adapter, { method, path, headers, ...described }, endsAt));
+    if (adapter) return interpreted(await invokeAdapter(adapter, { method, path, headers, ...described }, endsAt));
     const url = new URL(env.carrierUrl().replace(/\/$/, "") + path);
     const request = {
       method,
@@ -131,8 +134,7 @@ const tryOnce = async (
       body: content?.chunks,
       endsAt,
     };
-    return interpret(
-      method,
+    return interpreted(
       await sendRequest(url, { ...request, maxCharacters: (status) => maxCharacters(method, status) }),
     );
   } catch (error) {
@@ -161,9 +163,12 @@ const outcomeOf = (meaning: keyof typeof meanings) => {
 const keptCharacters = 500;
 const maxJsonCharacters = 4_000_000;
 
-/** Only a GET's response and a refusal, which may contain a reason, are needed as complete JSON. */
+/**
+ * Only a GET's response and a refusal, which may contain a reason, are needed as complete JSON. Of others, more is read than is kept, so
+ * that the token is complete where it is masked.
+ */
 const maxCharacters = (method: string, status: number) =>
-  method === "GET" || (status >= 400 && status < 500) ? maxJsonCharacters : keptCharacters;
+  method === "GET" || (status >= 400 && status < 500) ? maxJsonCharacters : 2 * keptCharacters;
 
 const CustomerText = z.object({ reason: z._default(z.string(), "") });
 
@@ -196,12 +201,13 @@ const parseJson = (text: string): unknown => {
   }
 };
 
-/** Parses `Retry-After`, which is a number of seconds or a date, and limits it. */
+/** Parses `Retry-After`, which is a number of whole seconds or a date, and limits it. Anything else counts as none. */
 export const retryAfterSeconds = (retryAfter: string | undefined, now: Date): number => {
-  if (retryAfter === undefined) return 0;
-  const seconds = /^\d+$/.test(retryAfter.trim())
-    ? Number(retryAfter)
-    : Math.ceil((Date.parse(retryAfter) - now.getTime()) / 1000);
+  const text = retryAfter?.trim() ?? "";
+  // Date.parse takes 3000.5 for a year.
+  const isDate = /^(?:[A-Z][a-z]+,? .* \d\d:\d\d:\d\d\b|\d{4}-\d\d-\d\dT)/.test(text);
+  const inSeconds = () => Math.ceil((Date.parse(text) - now.getTime()) / 1000);
+  const seconds = /^\d+$/.test(text) ? Number(text) : isDate ? inSeconds() : 0;
   return Math.min(maxRetryAfterSeconds, Math.max(0, seconds || 0));
 };
 
@@ -214,6 +220,7 @@ const wasNotSent = (error: unknown) =>
 const describeError = (error: unknown) => {
   if (["ABORT_ERR", "ETIMEDOUT"].includes(String(codeOf(error)))) return "it did not respond in time";
   if (!(error instanceof Error)) throw error;
-  const failure = wasNotSent(error) ? "it could not be called" : "the connection broke";
-  return `${failure} (${codeOf(error) ?? error.name})`;
+  const code = String(codeOf(error) ?? error.name);
+  const received = /^(Z_|ERR__)/.test(code) ? "its response could not be decompressed" : "the connection broke";
+  return `${wasNotSent(error) ? "it could not be called" : received} (${code})`;
 };

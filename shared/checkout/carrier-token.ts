@@ -46,3 +46,13 @@ const readSecret = async (arn: string): Promise<string> => {
   if (!token) throw new TokenError("the secret with its token is empty");
   return token;
 };
+
+/** Masks the token in the carrier's words, also where JSON, a URL or HTML has escaped it. */
+export const withoutToken = (text: string, token: string | undefined): string =>
+  token ? text.replaceAll(new RegExp(Array.from(token, escapedOrNot).join(""), "gi"), "[token]") : text;
+
+const escapedOrNot = (character: string): string => {
+  const code = character.charCodeAt(0);
+  const hex = code.toString(16).padStart(2, "0");
+  return `(?:\\\\{0,4}(?:\\x${hex}|u00${hex})|%${hex}|&#(?:${code}|x${hex});)`;
+};

@@ -48,12 +48,13 @@ describe("the regular expressions", () => {
     expect(await problemOf(planted)).toEqual([expect.stringContaining("vulnerable")]);
   });
 
-  it("are built only from the routes, the limits, control characters and the patterns of injected faults", () => {
+  it("are built only from the routes, the limits, control characters, the token and the patterns of injected faults", () => {
     const built = inFile.filter(({ found }) => found.includes("new RegExp")).map(({ file }) => file);
     expect(built.sort()).toEqual([
       "infra/local/carrier-faults.ts",
       "infra/local/match.ts",
       "shared/attachments/attachment-schema.ts",
+      "shared/checkout/carrier-token.ts",
       "shared/http/idempotency.ts",
     ]);
   });

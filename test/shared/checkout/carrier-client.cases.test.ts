@@ -2,6 +2,7 @@ import http from "node:http";
 import { syncBuiltinESMExports } from "node:module";
 import { createServer } from "node:net";
 import { Readable, Writable } from "node:stream";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   callCarrier,
@@ -89,11 +90,15 @@ describe("a wait", () => {
     ["7", 7],
     [" 7 ", 7],
     ["7.5", 0],
+    ["3000.5", 0],
+    ["in 2099", 0],
+    ["-1", 0],
     ["7 s", 0],
     ["14400", maxRetryAfterSeconds],
     ["7201", 7_200],
     ["soon", 0],
     ["Sat, 21 Nov 2026 10:00:30 GMT", 30],
+    ["Saturday, 21-Nov-26 10:00:30 GMT", 30],
     ["2026-11-21T10:00:00.001Z", 1],
     ["Sat, 21 Nov 2026 09:00:00 GMT", 0],
   ])("Retry-After %j is %i seconds", (given, seconds) => {
@@ -184,7 +189,8 @@ describe("a call", () => {
   it("is sent to its path below the carrier's address, with its key if it has one", async () => {
     const sent: unknown[] = [];
     const server = http.createServer(({ method, url, headers }, response) => {
-      sent.push([method, url, headers.accept, headers["idempotency-key"]]);
+      const { accept, "accept-encoding": encoding, "cache-control": caches } = headers;
+      sent.push([method, url, accept, encoding, caches, headers["idempotency-key"]]);
       response.end();
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -193,9 +199,121 @@ describe("a call", () => {
     await callCarrier(call);
     await callCarrier({ method: "GET", path: "/carts/1" });
     expect(sent).toEqual([
-      ["POST", "/api/carts/1/checkout", "application/json", "checkout-1"],
-      ["GET", "/api/carts/1", "application/json", undefined],
+      ["POST", "/api/carts/1/checkout", "application/json", "identity", undefined, "checkout-1"],
+      ["GET", "/api/carts/1", "application/json", "identity", "no-cache, no-store", undefined],
     ]);
+  });
+
+  /** A carrier that handles each request so. */
+  const serve = async (onRequest: http.RequestListener) => {
+    const server = http.createServer(onRequest);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    vi.stubEnv("CARRIER_URL", `http://127.0.0.1:${Object(server.address()).port}`);
+    return server;
+  };
+  const connectionsOf = (server: http.Server) =>
+    new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+
+  it.each(["GET", "PUT", "DELETE", "POST"] as const)(
+    "takes no second response to another call for that to a %s",
+    async (method) => {
+      let calls = 0;
+      const sent = new WeakMap<object, string>();
+      const server = await serve(({ socket }) => {
+        calls += 1;
+        const body = JSON.stringify({ response: calls });
+        const response = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+        // The second response to the first call on a connection comes when that connection has the next call.
+        socket.write((sent.get(socket) ?? "") + response);
+        sent.set(socket, response);
+      });
+      await callCarrier({ ...call, method: "PUT" });
+      // Time for a client to put the connection back into its pool.
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      expect(await callCarrier({ ...call, method })).toMatchObject({ json: { response: 2 } });
+      await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0));
+    },
+  );
+
+  describe("with a compressed response", () => {
+    const text = '{"reason":"The letter is not signed."}';
+    it.each<[string, (text: string) => Buffer]>([
+      ["gzip", gzipSync],
+      ["X-GZIP", gzipSync],
+      ["deflate", deflateSync],
+      ["br", brotliCompressSync],
+      ["identity", Buffer.from],
+    ])("understands it: %s", async (encoding, compress) => {
+      await serve((_, response) => response.writeHead(422, { "Content-Encoding": encoding }).end(compress(text)));
+      expect(await callCarrier(call)).toMatchObject({ settles: "refused", text, reason: "The letter is not signed." });
+    });
+
+    it.each(["gzip", "deflate", "br"])("takes an empty one for empty: %s", async (encoding) => {
+      await serve((_, response) => response.writeHead(200, { "Content-Encoding": encoding }).end());
+      expect(await callCarrier(call)).toMatchObject({ status: 200, text: "" });
+    });
+
+    it.each<[string, (bytes: Buffer) => Buffer]>([
+      ["gzip", gzipSync],
+      ["br", brotliCompressSync],
+    ])("reads no more of a bomb than of any other response: %s", async (encoding, compress) => {
+      const bomb = compress(Buffer.alloc(400_000_000, "x"));
+      await serve((_, response) => response.writeHead(422, { "Content-Encoding": encoding }).end(bomb));
+      const before = process.resourceUsage().maxRSS;
+      expect(await callCarrier(call)).toMatchObject({ status: 422, text: "x".repeat(500) });
+      expect(process.resourceUsage().maxRSS - before).toBeLessThan(100_000);
+    });
+
+    it.each(["gzip", "br"])("says that it cannot be decompressed, and repeats the call: %s", async (encoding) => {
+      await serve((_, response) => response.writeHead(422, { "Content-Encoding": encoding }).end(text));
+      const { text: failure, ...outcome } = await callCarrier(call);
+      expect(failure).toMatch(/^its response could not be decompressed \(\w+\)$/);
+      expect(outcome).toMatchObject({ settles: "nothing", ...may(true, true) });
+    });
+  });
+
+  describe("whose response repeats the token", () => {
+    const token = "s3cret/Token+with=all";
+    beforeEach(() => vi.stubEnv("CARRIER_TOKEN", token));
+    const masked = "Bearer [token] is not valid.";
+    const said = `Bearer ${token} is not valid.`;
+    it.each<[string, string]>([
+      ["as it is", JSON.stringify({ reason: said })],
+      ["with escaped slashes", JSON.stringify({ reason: said }).replaceAll("/", "\\/")],
+      [
+        "as code units",
+        JSON.stringify({ reason: said }).replaceAll(/[+=/]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`),
+      ],
+    ])("never shows it to customers or operators: %s", async (_, body) => {
+      await serve((__, response) => response.writeHead(422).end(body));
+      expect(await callCarrier(call)).toMatchObject({
+        reason: masked,
+        text: JSON.stringify({ reason: masked }),
+        json: { reason: masked },
+      });
+    });
+
+    it.each([
+      ["in JSON in JSON", JSON.stringify(JSON.stringify({ header: token }).replaceAll("/", "\\/"))],
+      ["in a URL", encodeURIComponent(token)],
+      ["in HTML", token.replaceAll("+", "&#43;").replaceAll("=", "&#x3D;")],
+      ["at the end of what is kept", `${"x".repeat(490)}${token}`],
+    ])("never shows it to operators: %s", async (_, body) => {
+      await serve((__, response) => response.writeHead(200).end(body));
+      const { text } = await callCarrier(call);
+      expect(text).toMatch(/\[token|[^ ]{500}/);
+      expect(text).not.toContain("s3cret");
+    });
+
+    it("never shows it where an adapter function returns it", async () => {
+      vi.stubEnv("CARRIER_FUNCTION", "the-adapter").stubEnv("AWS_ENDPOINT_URL_LAMBDA", carrier.url);
+      carrier.respondInTurn([200, {}, JSON.stringify({ status: 422, body: { reason: said } })]);
+      expect(await callCarrier(call)).toMatchObject({ reason: masked, text: JSON.stringify({ reason: masked }) });
+    });
   });
 
   it("takes an unsolicited 100 Continue, and follows no redirect", async () => {

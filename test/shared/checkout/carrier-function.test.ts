@@ -62,7 +62,11 @@ describe("a checkout with an adapter function", () => {
     results = [fails, () => undefined, () => ({ status: 503 })];
     expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
     const [request] = order.requests;
-    const headers = { Accept: "application/json", Authorization: "Bearer carrier-token" };
+    const headers = {
+      Accept: "application/json",
+      "Accept-Encoding": "identity",
+      Authorization: "Bearer carrier-token",
+    };
     const file = { bytes: 15, sha256: calls[0]?.sha256, content_type: "application/pdf", filename: "loa.pdf" };
     const put = {
       method: "PUT",
@@ -93,8 +97,18 @@ describe("a checkout with an adapter function", () => {
     onTestFinished(() => void vi.useRealTimers());
     results = [() => ({ status: 200, body: { checked_out: true } })];
     expect(await checkOut(order.id)).toMatchObject({ status: "SUCCEEDED" });
-    const headers = { Accept: "application/json", Authorization: "Bearer carrier-token" };
-    const get = { method: "GET", path: `/carts/${order.id}`, headers, body: null, file: null };
+    const headers = {
+      Accept: "application/json",
+      "Accept-Encoding": "identity",
+      Authorization: "Bearer carrier-token",
+    };
+    const get = {
+      method: "GET",
+      path: `/carts/${order.id}`,
+      headers: { ...headers, "Cache-Control": "no-cache, no-store" },
+      body: null,
+      file: null,
+    };
     expect([new Set(calls.map(({ method }) => method)), calls.at(-1)]).toEqual([new Set(["PUT", "POST", "GET"]), get]);
   });
 });
