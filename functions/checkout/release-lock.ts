@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { isActive, markCrashed, readRun } from "../../shared/checkout/checkout-run.ts";
-import { EndedExecution, orderOf } from "../../shared/checkout/execution.ts";
+import { EndedExecution, isRedriven, orderOf } from "../../shared/checkout/execution.ts";
 import { countFailure } from "../../shared/checkout/metrics.ts";
 import { log, loggingFailures } from "../../shared/log.ts";
 
@@ -11,7 +11,7 @@ export const handler = loggingFailures("release-lock", async (event: unknown): P
   const order = await orderOf(detail);
   const last = order && (await readRun(order));
   const isLocked = last && last.run === run && isActive(last, new Date());
-  const released = isLocked ? await markCrashed(order, last, new Date()) : false;
+  const released = isLocked && !(await isRedriven(detail)) ? await markCrashed(order, last, new Date()) : false;
   if (released && order) countFailure({ order_id: order, run }, "fault");
   log.info("release-lock", { order_id: order, run, status, released });
 });

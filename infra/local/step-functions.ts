@@ -160,7 +160,7 @@ const actionsOf = (runner: ReturnType<typeof startWorkflow>) => {
       const name = nameOf(z.parse(OfExecution, body).executionArn);
       const execution = runner.executions.get(name);
       if (!execution) throw serviceError("ExecutionDoesNotExist", "There is no such execution.");
-      return { ...summary(name, execution), input: execution.input };
+      return { ...summary(name, execution), input: execution.input, redriveCount: 0 };
     },
   };
   return new Map(Object.entries(actions));

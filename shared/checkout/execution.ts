@@ -35,7 +35,17 @@ export const EndedExecution = z.object({
   name: z.string(),
   status: z.string(),
   input: z.optional(z.nullable(z.string())),
+  redriveCount: z._default(z.number(), 0),
 });
+
+/**
+ * Whether an operator has redriven an execution since this end, so that it is in progress again. Without a higher count, the look-up
+ * that says so is only older than the event.
+ */
+export const isRedriven = async ({ executionArn, redriveCount }: z.infer<typeof EndedExecution>): Promise<boolean> => {
+  const now = await describeExecution(executionArn);
+  return now?.status === "RUNNING" && (now.redriveCount ?? 0) > redriveCount;
+};
 
 const Input = z.object({ order_id: OrderId });
 

@@ -1,6 +1,7 @@
 import { SFNClient, StartExecutionCommand } from "@aws-sdk/client-sfn";
 import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import { handler } from "../../../functions/checkout/release-lock.ts";
+import { sendReply, serveLocally } from "../../../infra/local/listen.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { checkHistory } from "../../support/models/invariants.ts";
@@ -8,11 +9,11 @@ import { carrier } from "../../support/servers/carrier.ts";
 import { checkOut, loadStep, stateOf } from "../../support/servers/workflow.ts";
 
 /** Reports the end of an execution as EventBridge does, with the properties that the function reads. */
-const reportEnd = (run: string, order?: string, executionArn = "") =>
+const reportEnd = (run: string, order?: string, executionArn = "", redriveCount = 0) =>
   handler({
     "detail-type": "Step Functions Execution Status Change",
     detail: {
-      ...{ executionArn, name: run, status: "FAILED" },
+      ...{ executionArn, name: run, status: "FAILED", redriveCount },
       ...(order && { input: JSON.stringify({ order_id: order.toLowerCase() }) }),
     },
   });
@@ -57,4 +58,21 @@ it("a report without the execution's input, which EventBridge leaves out where i
   await vi.waitFor(async () => expect(await stateOf(order.id)).toMatchObject({ run: "RUNNING" }), { timeout: 20_000 });
   await reportEnd(executionArn.split(":").at(-1) ?? "", undefined, executionArn);
   expect(await stateOf(order.id)).toMatchObject({ state: "CART", run: "CRASHED" });
+});
+
+it("a late report of an end before a redrive releases no lock, but the report of the end after it does", async () => {
+  const order = await orderWithOneAttachment();
+  await failWithFailurePath(order.id, "redriven");
+  const described = { status: "RUNNING", redriveCount: 1 };
+  const stepFunctions = await serveLocally((_, response) =>
+    sendReply(response, { status: 200, headers: { "content-type": "application/x-amz-json-1.0" }, body: described }),
+  );
+  onTestFinished(() => stepFunctions.close());
+  vi.stubEnv("AWS_ENDPOINT_URL_SFN", stepFunctions.url);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await reportEnd("redriven", order.id, "the execution", 0);
+  expect(await stateOf(order.id)).toMatchObject({ run: "RUNNING" });
+  // The look-up lags behind the event.
+  await reportEnd("redriven", order.id, "the execution", 1);
+  expect(await stateOf(order.id)).toMatchObject({ run: "CRASHED" });
 });
