@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Command } from "commander";
 import { allFiles } from "../../shared/attachments/files.ts";
 import { sweptDays } from "../../shared/attachments/sweep.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { getMany, scan } from "../../shared/table/read.ts";
 import { attachmentChecks, type Sweeps, storedFileChecks, wrongAttachmentCount } from "./attachment-invariants.ts";
-import { type Check, type Finding, keyText, type StoredItem, type Sums, violation } from "./check-finding.ts";
+import { type Check, checkOf, type Finding, keyText, type StoredItem, type Sums, violation } from "./check-finding.ts";
 import { type Format, printRows } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { switchChecks } from "./switch-invariants.ts";
@@ -25,12 +26,22 @@ async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): 
     yield* attachmentChecks(item, suspects, sums);
     yield* checkoutChecks(item);
     yield* switchChecks(item, sums);
+    yield* ancestorChecks(item);
   }
   for await (const file of allFiles()) {
     progress.files += 1;
     yield* storedFileChecks(file, suspects, sums, sweeps);
   }
   for (const [pk, difference] of sums.counts) yield () => wrongCount(pk, difference);
+}
+
+/** Orders, requests and switches name their account and those above it. Access checks compare them with the API key's account. */
+function* ancestorChecks(item: StoredItem): Generator<Check> {
+  const { account, ancestors } = item;
+  if (typeof account !== "string" || ancestors === undefined) return;
+  yield checkOf("ancestors are those of the account", keyText(item), keys.account(account), (owner) => {
+    return isDeepStrictEqual(ancestors, owner?.ancestors) || `those of ${account} differ`;
+  });
 }
 
 function* checkoutChecks(item: StoredItem): Generator<Check> {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import type { Item } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
@@ -19,6 +20,7 @@ const nameKey = ({ account, name }: Owner) =>
 export function* switchChecks(item: StoredItem, sums: Sums): Generator<Check> {
   const { pk, sk } = item;
   if (sk === "SWITCH") yield* ofSwitch(item, sums);
+  if (pk.startsWith("SWITCH#") && sk === "OWNER") yield ownerCheck(item);
   if (!pk.startsWith("ACCOUNT#")) return;
   if (sk.startsWith("ACCOUNT#SWITCH_COUNT#")) addCount(sums, pk, Number(item.switch_count));
   if (sk.startsWith("SWITCH_NAME#")) yield nameCheck(item);
@@ -33,6 +35,11 @@ function* ofSwitch(item: StoredItem, sums: Sums): Generator<Check> {
   yield checkOf("a switch has its name", at, nameKey(one), (name) => {
     return name?.switch === one.id || `the name in ${one.account} is not this switch's`;
   });
+  yield checkOf("a switch has its owner", at, keys.switchOwner(one.id), (owner) => {
+    return (
+      isDeepStrictEqual([owner?.account, owner?.ancestors], [one.account, one.ancestors]) || "access checks differ"
+    );
+  });
   for (const id of listingAccounts(one)) {
     addCount(sums, keys.account(id).pk, -1);
     yield checkOf("a switch has its accounts", at, keys.account(id), (account) => account !== undefined || id);
@@ -41,6 +48,11 @@ function* ofSwitch(item: StoredItem, sums: Sums): Generator<Check> {
     });
   }
 }
+
+const ownerCheck = (item: StoredItem) =>
+  checkOf("a switch's owner has its switch", keyText(item), { pk: item.pk, sk: "SWITCH" }, (found) => {
+    return found !== undefined || "there is no such switch";
+  });
 
 const nameCheck = (item: StoredItem) =>
   checkOf("a switch's name has its owner", keyText(item), keys.switch(String(item.switch)), (found) => {

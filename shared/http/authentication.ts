@@ -3,9 +3,9 @@ import type { APIGatewayProxyResult } from "aws-lambda";
 import { unauthorized } from "../errors.ts";
 import { hashApiKey, keys } from "../table/keys.ts";
 import { readItem } from "../table/read.ts";
-import type { Given, Note, Principal } from "../tenants/access.ts";
+import type { AccessCheck, Found, Given, Note, Principal } from "../tenants/access.ts";
 import { readUser } from "../tenants/accounts.ts";
-import { ApiKey, type User } from "../tenants/tenant-schema.ts";
+import { ApiKey, canAccess, type User } from "../tenants/tenant-schema.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
 import { parseQuery } from "./input.ts";
 import { listHeader, pathId, type RequestEvent } from "./request.ts";
@@ -19,29 +19,42 @@ const readApiKey = (event: RequestEvent): Promise<ApiKey | undefined> => {
   return readItem(ApiKey, keys.apiKey(hashApiKey(token)));
 };
 
-type Load<L> = (given: Given) => Promise<L>;
-
-/** Reads the API key, its user and the access check's data at the same time. An error of `loading` is thrown when it is awaited. */
-export const readCaller = async <L>(given: Given, load: Load<L>) => {
-  const loading = load(given);
-  const [apiKey, user] = await Promise.all([
-    given.apiKey,
-    given.apiKey.then((key) => (key?.user ? readUser(key.user) : undefined)),
-    Promise.allSettled([loading]),
-  ]);
-  return { apiKey, user, loading };
-};
-
-type ReadCaller = { readonly apiKey: ApiKey | undefined; readonly user: User | undefined };
-
-/** Returns the caller, or throws 401. Nothing is cached between requests, so revoking a key takes effect immediately. */
-export const authenticate = ({ apiKey, user }: ReadCaller, now: Date, note: Note): Principal => {
+/** Returns the API key, or throws 401. */
+export const validKey = async (reading: Promise<ApiKey | undefined>, now: Date, note: Note): Promise<ApiKey> => {
+  const apiKey = await reading;
   note("the API key exists", apiKey?.id ?? "");
   if (!apiKey) throw unauthorized();
   note("the API key is not revoked", apiKey.id);
   if (apiKey.revoked) throw unauthorized();
   note("the API key has not expired", apiKey.expires_at ?? "");
   if (apiKey.expires_at !== null && new Date(apiKey.expires_at) <= now) throw unauthorized();
+  return apiKey;
+};
+
+type Reads<R, F extends Found, L> = Pick<AccessCheck<R, F, L, unknown>, "find" | "load">;
+
+/**
+ * Reads the API key, its user and the access check's data in two rounds. In the first, it is not known who calls, so it reads only
+ * the API key and who owns the resource in the path. An error of `loading` is thrown when it is awaited.
+ */
+export const readCaller = async <R, F extends Found, L>(given: Given, route: R, { find, load }: Reads<R, F, L>) => {
+  const finding = find(given, route);
+  await Promise.allSettled([given.apiKey, finding]);
+  const apiKey = await given.apiKey;
+  const loading = (async () => {
+    const found = await finding;
+    const { owner } = found;
+    const isAccessible = owner && canAccess(apiKey.account, owner);
+    return { found, loaded: isAccessible ? await load({ ...found, owner }, given, route) : undefined };
+  })();
+  const [user] = await Promise.all([apiKey.user ? readUser(apiKey.user) : undefined, Promise.allSettled([loading])]);
+  return { apiKey, user, loading };
+};
+
+type Caller = { readonly apiKey: ApiKey; readonly user: User | undefined };
+
+/** Returns the caller, or throws 401. Nothing is cached between requests, so revoking a key takes effect immediately. */
+export const authenticate = ({ apiKey, user }: Caller, note: Note): Principal => {
   note("the API key's user exists", apiKey.user ?? "");
   if (!user) throw unauthorized();
   note("the API key's user is not disabled", user.id);
@@ -49,23 +62,27 @@ export const authenticate = ({ apiKey, user }: ReadCaller, now: Date, note: Note
   return { apiKey, user };
 };
 
-type Authenticated<L> = {
+type Authenticated<F, L> = {
   readonly now: Date;
   readonly principal: Principal;
-  readonly loading: Promise<L>;
+  readonly loading: Promise<{ readonly found: F; readonly loaded: L | undefined }>;
   readonly idempotencyKey: Awaited<ReturnType<typeof readIdempotencyKey>>;
 };
 
-export type AuthenticatedEvent<L> = RequestEvent & { authenticated: Authenticated<L> };
+export type AuthenticatedEvent<F, L> = RequestEvent & { authenticated: Authenticated<F, L> };
 
 /** Middleware: throws 401 unless the API key is valid. Meanwhile, reads the data of the access check. */
-export const authentication = <L>(load: Load<L>): MiddlewareObj<AuthenticatedEvent<L>, APIGatewayProxyResult> => ({
+export const authentication = <R, F extends Found, L>(
+  route: R,
+  access: Reads<R, F, L>,
+): MiddlewareObj<AuthenticatedEvent<F, L>, APIGatewayProxyResult> => ({
   before: async ({ event }) => {
     const now = new Date();
-    const apiKey = readApiKey(event);
+    const apiKey = validKey(readApiKey(event), now, () => {});
     const given: Given = { pathId: (name) => pathId(event, name), apiKey, query: (reads) => parseQuery(event, reads) };
-    const [found, idempotencyKey] = await Promise.all([readCaller(given, load), readIdempotencyKey(event, apiKey)]);
-    const principal = authenticate(found, now, () => {});
+    const reading = [readCaller(given, route, access), readIdempotencyKey(event, apiKey)] as const;
+    const [found, idempotencyKey] = await Promise.all(reading);
+    const principal = authenticate(found, () => {});
     event.authenticated = { now, principal, loading: found.loading, idempotencyKey };
     event.logged = { key_id: principal.apiKey.id, account_id: principal.apiKey.account, user_id: principal.user.id };
   },

@@ -2,13 +2,14 @@ import middy from "@middy/core";
 import type { APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
 import { withDeadline } from "../deadline.ts";
+import { notFound } from "../errors.ts";
 import type { Origin } from "../history/record.ts";
 import type { FormReads, Properties, QueryReads, Reads, Route } from "../route.ts";
 import type { Idempotency } from "../table/idempotency.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
-import type { AccessCheck, Given, Note } from "../tenants/access.ts";
+import type { AccessCheck, Accessible, Found, Note } from "../tenants/access.ts";
 import type { ApiKey } from "../tenants/tenant-schema.ts";
-import { type AuthenticatedEvent, authenticate, authentication, readCaller } from "./authentication.ts";
+import { type AuthenticatedEvent, authenticate, authentication, readCaller, validKey } from "./authentication.ts";
 import { idempotencyOf } from "./idempotency.ts";
 import { type ReadBody, readInput, readJson } from "./input.ts";
 import { pathId, type RequestEvent } from "./request.ts";
@@ -35,18 +36,18 @@ type BodyReader<R extends Route> = R["reads"] extends FormReads
  * Returns the function of a route, which makes the checks in the order of functions/README.md and then calls the handler. README.md
  * in this folder lists the steps.
  */
-export const endpoint = <S extends Schema, R extends Route, L, A extends Admitted>(
+export const endpoint = <S extends Schema, R extends Route, F extends Found, L, A extends Admitted>(
   route: R & { readonly reads: Reads<S> } & BodyReader<R>,
-  access: AccessCheck<NoInfer<R>, L, A>,
+  access: AccessCheck<NoInfer<R>, F, L, A>,
   handle: (given: HandlerArguments<A, z.output<S>>) => Promise<Reply> | Reply,
 ) => {
-  const load = (given: Given) => access.load(given, route);
   const checked = middy<RequestEvent, APIGatewayProxyResult>()
     .use(respond(route))
-    .use(authentication(load))
-    .handler(async (event: AuthenticatedEvent<L>) => {
+    .use(authentication(route, access))
+    .handler(async (event: AuthenticatedEvent<F, L>) => {
       const { now, principal, loading, idempotencyKey } = event.authenticated;
-      const admitted = access.admit(await loading, { ...principal, route, now, note: () => {} });
+      const { found, loaded } = await loading;
+      const admitted = access.admit(found, loaded, { ...principal, route, now, note: () => {} });
       event.logged = { ...event.logged, owner_account_id: admitted.owner };
       const problems = idempotencyKey?.problems ?? [];
       const readBody = route.readBody ?? readJson;
@@ -59,15 +60,17 @@ export const endpoint = <S extends Schema, R extends Route, L, A extends Admitte
       if (route.method === "GET") return responseOrNotModified(event, route.status, reply);
       return response(event.requestContext.requestId, route.status, reply);
     });
-  const handler = (event: AuthenticatedEvent<L>, context: Context) =>
+  const handler = (event: AuthenticatedEvent<F, L>, context: Context) =>
     withDeadline(context.getRemainingTimeInMillis(), () => checked(event, context));
   /** For `admin access`: checks an API key and the ids in the path. Throws the error of the check that refuses. */
   const admission = async (apiKey: ApiKey | undefined, ids: Readonly<Record<string, string>>, note: Note) => {
     const now = new Date();
-    const given = { pathId: (name: string) => pathId({ pathParameters: ids }, name), apiKey: Promise.resolve(apiKey) };
-    const found = await readCaller(given, load);
-    const principal = authenticate(found, now, note);
-    access.admit(await found.loading, { ...principal, route, now, note });
+    const valid = validKey(Promise.resolve(apiKey), now, note);
+    const given = { pathId: (name: string) => pathId({ pathParameters: ids }, name), apiKey: valid };
+    const caller = await readCaller(given, route, access);
+    const principal = authenticate(caller, note);
+    const { found, loaded } = await caller.loading;
+    access.admit(found, loaded, { ...principal, route, now, note });
   };
   return Object.assign(handler, { admission });
 };
@@ -77,25 +80,31 @@ export type Admission = ReturnType<typeof endpoint>["admission"];
 type Listing<Q> = { readonly reads: QueryReads<z.core.$ZodType<Q>> };
 
 /**
- * Adds the page of a list to an access check. Reads the page while the check loads, so that it takes no more round trips. An error
- * of the page is thrown when the endpoint awaits the page, after all checks.
+ * Adds the page of a list to an access check. Reads the page while the check loads, so that it takes no more round trips, and never
+ * for a caller without access. An error of the page is thrown when the endpoint awaits the page, after all checks.
  */
-export const withPage = <R, Q, L, A, P>(
-  access: AccessCheck<R, L, A>,
-  readPage: (given: Given, query: Q, route: R, loaded: Promise<L>) => Promise<P>,
+export const withPage = <R, Q, F extends Found, L, A, P>(
+  access: AccessCheck<R, F, L, A>,
+  readPage: (found: Accessible<F>, query: Q, route: R) => Promise<P>,
 ): AccessCheck<
   R & Listing<Q>,
+  F,
   { readonly loaded: L; readonly page: Promise<P> },
   A & { readonly page: Promise<P> }
 > => ({
-  load: async (given, route) => {
-    const loading = access.load(given, route);
+  find: access.find,
+  load: async (found, given, route) => {
     const page = (async () => {
       if (!given.query) throw new Error("Only a request has a page.");
-      return readPage(given, given.query(route.reads), route, loading);
+      return readPage(found, given.query(route.reads), route);
     })();
+    const loading = access.load(found, given, route);
     await Promise.allSettled([loading, page]);
     return { loaded: await loading, page };
   },
-  admit: ({ loaded, page }, attempt) => ({ ...access.admit(loaded, attempt), page }),
+  admit: (found, both, attempt) => {
+    const admitted = access.admit(found, both?.loaded, attempt);
+    if (!both) throw notFound();
+    return { ...admitted, page: both.page };
+  },
 });

@@ -29,13 +29,13 @@ const problemsOf = (key: string, isRepeated: boolean): Problem[] => {
 /** Reads an earlier use of the key as soon as the account is known, in the same round trip as the user. */
 export const readIdempotencyKey = async (
   event: Pick<RequestEvent, "httpMethod" | "headers" | "multiValueHeaders">,
-  apiKey: Promise<ApiKey | undefined>,
+  apiKey: Promise<ApiKey>,
 ) => {
   const [key, ...others] = headerLines(event, "Idempotency-Key");
   if (event.httpMethod !== "POST" || key === undefined) return undefined;
   const problems = problemsOf(key, others.length > 0);
-  const account = (await apiKey)?.account;
-  const stored = account && problems.length === 0 ? await get(keys.idempotency(account, key)) : undefined;
+  const { account } = await apiKey;
+  const stored = problems.length === 0 ? await get(keys.idempotency(account, key)) : undefined;
   return { key, stored, problems };
 };
 

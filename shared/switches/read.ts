@@ -1,15 +1,20 @@
 import * as z from "zod/mini";
-import { notFound } from "../errors.ts";
 import { lambdaResponseBytes } from "../limits.ts";
-import type { Route } from "../route.ts";
 import { type PageQuery, Ulid } from "../schema/fields.ts";
 import { collections, keys } from "../table/keys.ts";
 import { type Page, pageRequest, readPage, truncatePage } from "../table/pages.ts";
 import { getMany, parseReadable, readItem } from "../table/read.ts";
-import type { Given } from "../tenants/access.ts";
+import type { Accessible, Found, Owner } from "../tenants/access.ts";
 import { readAccount } from "../tenants/accounts.ts";
-import type { Account } from "../tenants/tenant-schema.ts";
 import { Switch, switchDocument } from "./switch-schema.ts";
+
+const SwitchOwner = z.pick(Switch, { account: true, ancestors: true });
+
+/** Returns the account that owns a switch. Takes one read unit; a switch can take ten. */
+export const readSwitchOwner = async (id: string): Promise<Owner | undefined> => {
+  const found = await readItem(SwitchOwner, keys.switchOwner(id));
+  return found && { id: found.account, ancestors: found.ancestors };
+};
 
 export const readSwitch = (id: string): Promise<Switch | undefined> => readItem(Switch, keys.switch(id));
 
@@ -44,21 +49,11 @@ export const readSwitches = async (ids: readonly string[]): Promise<Switch[]> =>
 type Query = PageQuery & { readonly include?: Include };
 
 /**
- * Reads a page of the switches of an account and all accounts below it. The account is that in the path or, without one, the API
- * key's own. Takes two round trips, however many accounts there are: the entries of the account's list, then the switches. An
- * account in the path is read first, so that one that the API key cannot access takes the same reads as one that does not exist. A
- * page that would exceed Lambda's limit ends early.
+ * Reads a page of the switches of an account and all accounts below it. Takes two round trips, however many accounts there are: the
+ * entries of the account's list, then the switches. A page that would exceed Lambda's limit ends early.
  */
-export const switchPage = async (
-  { apiKey }: Given,
-  query: Query,
-  { parent }: Pick<Route, "parent">,
-  loaded: Promise<{ readonly account: Account | undefined }>,
-): Promise<Page<ListedSwitch>> => {
-  const account = parent ? (await loaded).account?.id : (await apiKey)?.account;
-  // The request will be refused with a 401 or a 404.
-  if (account === undefined) throw notFound();
-  const list = collections.switches(account);
+export const switchPage = async ({ owner }: Accessible<Found>, query: Query): Promise<Page<ListedSwitch>> => {
+  const list = collections.switches(owner.id);
   const request = pageRequest(list, query);
   const entries = await readPage(list, request, SwitchEntry);
   const switches = await readSwitches(entries.items.map(({ id }) => id));

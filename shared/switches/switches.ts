@@ -67,6 +67,7 @@ export const createSwitch = async (
     idempotency: idempotency?.write(creation),
     name: putName(created),
     switch: { put: { ...keys.switch(created.id), ...created }, when: { exists: false } },
+    owner: { put: { ...keys.switchOwner(created.id), account: account.id, ancestors: account.ancestors } },
     ...listWrites(created, 1),
     event: recordChange("created", created, origin),
   });
@@ -111,6 +112,7 @@ export const deleteSwitch = (current: Switch, origin: Origin, precondition: Prec
   optimisticWrite(current, origin, precondition, reread(current.id), async (latest, origin) => {
     const unmet = await transact<string>({
       switch: { delete: keys.switch(latest.id), when: { equals: { version: latest.version } } },
+      owner: { delete: keys.switchOwner(latest.id) },
       name: { delete: nameKey(latest) },
       ...listWrites(latest, -1),
       event: recordChange("deleted", latest, origin),

@@ -7,8 +7,8 @@ import { createHash } from "node:crypto";
  * | to                                         | request                                           |
  * | ------------------------------------------ | ------------------------------------------------- |
  * | identify a caller                          | Get apiKey, then Get user                         |
- * | check access to a parent, and its features | Get account (it contains its ancestors)           |
- * | find an order's or a request's state       | Get order                                         |
+ * | check access to an order or a request      | Get it (it contains its account's ancestors)      |
+ * | find its features and its order's state    | Get account, Get order                            |
  * | show, update, delete an attachment         | Get attachment, under its parent                  |
  * | list a parent's attachments                | Query attachments; the parent has the exact total |
  * | create an attachment from a direct upload  | Get upload, under its parent                      |
@@ -20,7 +20,8 @@ import { createHash } from "node:crypto";
  * | find orders whose checkout has not succeeded | Query openCheckouts, then Get order and checkout of each |
  * | find what the carrier has of a request     | Query receipts                                    |
  * | find what it has of an attachment          | Get receipt, for each request                     |
- * | show, update, delete a switch              | Get switch (it contains its account's ancestors)  |
+ * | check access to a switch                   | Get switchOwner                                   |
+ * | show, update, delete a switch              | Get switch                                        |
  * | keep a switch's name unique in its account | Put switchName, if it does not exist              |
  * | list the switches of an account's tree     | Query switches, then Get each; the account's counts have the exact total |
  * | list an account's users, keys, orders, children | Query accountUsers, …, then Get each         |
@@ -113,6 +114,8 @@ export const keys = {
   /** The state of one attachment at the carrier under this request. The attachment is the request's own or its order's. */
   receipt: (request: string, attachment: string): Key => ({ pk: `REQUEST#${request}`, sk: `RECEIPT#${attachment}` }),
   switch: (id: string): Key => ({ pk: `SWITCH#${id}`, sk: "SWITCH" }),
+  /** A switch's account and those above: a small item that is read before it is known who calls. A switch can have 40 KB. */
+  switchOwner: (id: string): Key => ({ pk: `SWITCH#${id}`, sk: "OWNER" }),
   switchName: (account: string, hash: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH_NAME#${hash}` }),
   /** A switch's entry in the list of its account, and of each account above. One Query reads a whole list. */
   switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),

@@ -1,6 +1,6 @@
 import type * as z from "zod/mini";
 import type { QueryReads } from "../route.ts";
-import type { ApiKey, User } from "./tenant-schema.ts";
+import type { Account, ApiKey, User } from "./tenant-schema.ts";
 
 /** The caller: a valid API key and the user that it impersonates. */
 export type Principal = { readonly apiKey: ApiKey; readonly user: User };
@@ -11,8 +11,8 @@ export type PathId = { readonly id: string | undefined; readonly requestedId: st
 /** The input of an access check that is available before the caller is known. */
 export type Given = {
   readonly pathId: (name: string) => PathId;
-  /** Resolves to the request's API key, or undefined if the key does not exist. */
-  readonly apiKey: Promise<ApiKey | undefined>;
+  /** Rejects with 401 unless the request's API key is valid. */
+  readonly apiKey: Promise<ApiKey>;
   /** Parses the query of a list, and throws 422 if it is not valid. Undefined for `patchbay access`, which reads no page. */
   readonly query?: <S extends z.core.$ZodType>(reads: QueryReads<S>) => z.output<S>;
 };
@@ -23,12 +23,23 @@ export type Note = (check: string, about: string) => void;
 /** A caller's attempt to use a route. */
 export type Attempt<R> = Principal & { readonly route: R; readonly now: Date; readonly note: Note };
 
+export type Owner = Pick<Account, "id" | "ancestors">;
+
+/** `owner` is the account that owns the resource in the path, undefined if the resource does not exist. */
+export type Found = { readonly owner: Owner | undefined };
+
+/** What was found, if its owner is the API key's account or below it. */
+export type Accessible<F extends Found> = F & { readonly owner: Owner };
+
 /**
- * Decides in two steps whether a caller may use a route. `load` starts immediately, while the API key is being read; its error is
- * thrown once the caller is known. `admit` then throws 403 or 404, or returns what the endpoint works on. Both get the endpoint's
- * own route, so they cannot check another route's permission.
+ * Decides in three steps whether a caller may use a route. `find` starts immediately, while the API key is being read, and reads one
+ * small item: who owns the resource in the path. `load` reads the rest, while the user is being read, and only if the API key has
+ * access to that owner. So a caller without access causes the same reads for every id. `admit` then throws 403 or 404, or returns
+ * what the endpoint works on; `loaded` is undefined without access. Errors of reads are thrown once the caller is known. All steps
+ * get the endpoint's own route, so they cannot check another route's permission.
  */
-export type AccessCheck<R, L, A> = {
-  readonly load: (given: Given, route: R) => Promise<L>;
-  readonly admit: (loaded: L, attempt: Attempt<R>) => A;
+export type AccessCheck<R, F extends Found, L, A> = {
+  readonly find: (given: Given, route: R) => Promise<F>;
+  readonly load: (found: Accessible<F>, given: Given, route: R) => Promise<L>;
+  readonly admit: (found: F, loaded: L | undefined, attempt: Attempt<R>) => A;
 };

@@ -228,12 +228,13 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
 };
 
 const planOrder: PlanEntry<"orders"> = (path, id, entry, resolved) => {
-  const account = ownerId(entry.account, resolved);
+  const account = entry.account === undefined ? undefined : resolved.account(entry.account);
   const stored = resolved.stored.orders.get(id);
   if (!stored) {
     const order: Order = {
       id,
-      account: account ?? "",
+      account: account?.id ?? "",
+      ancestors: account?.ancestors ?? [],
       state: entry.state ?? "CART",
       attachment_count: 0,
       attachments_version: 0,
@@ -243,7 +244,7 @@ const planOrder: PlanEntry<"orders"> = (path, id, entry, resolved) => {
   }
   // An order that the file has in the cart may have been checked out since. That is not a difference.
   const state = entry.state === "CART" ? undefined : entry.state;
-  reportImmutable(path, stored, { account, state }, resolved);
+  reportImmutable(path, stored, { account: account?.id, state }, resolved);
   return unchanged(path, id);
 };
 
@@ -271,6 +272,7 @@ const planRequest: PlanEntry<"requests"> = (path, id, entry, resolved) => {
   const request: Request = {
     id,
     account: owner?.id ?? "",
+    ancestors: owner?.ancestors ?? [],
     order: order?.id ?? "",
     type: entry.type ?? "",
     attachment_count: 0,

@@ -1,6 +1,6 @@
-import { noId } from "../schema/fields.ts";
 import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { parseItem, queryAll, readItem } from "../table/read.ts";
+import type { Owner } from "./access.ts";
 import { readAccount } from "./accounts.ts";
 import { type Account, forwardableType, Order, OrderRequest, type OrderState, Request } from "./tenant-schema.ts";
 
@@ -19,21 +19,39 @@ export const readOrder = (id: string): Promise<Order | undefined> => readItem(Or
 
 export const readRequest = (id: string): Promise<Request | undefined> => readItem(Request, keys.request(id));
 
-/** Returns a parent with its account and state, or undefined if it does not exist. Takes two round trips. */
-export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => {
-  if (ref.type === "order") {
-    const order = await readOrder(ref.id);
-    const account = await readAccount(order?.account ?? noId);
-    return order && account && { ...order, ...ref, order: ref.id, account, forwardable: true };
-  }
-  const request = await readRequest(ref.id);
-  const [account, order] = await Promise.all([
-    readAccount(request?.account ?? noId),
-    readOrder(request?.order ?? noId),
-  ]);
-  if (!request || !account || !order) return undefined;
-  return { ...request, ...ref, account, state: order.state, forwardable: request.type === forwardableType };
+/** The owner of an order or a request. `read` returns the rest, in one more round trip. */
+export type FoundParent = { readonly owner: Owner; readonly read: () => Promise<Parent | undefined> };
+
+const ownerOf = ({ account, ancestors }: Order | Request): Owner => ({ id: account, ancestors });
+
+const findOrder = async (id: string): Promise<FoundParent | undefined> => {
+  const order = await readOrder(id);
+  if (!order) return undefined;
+  const read = async () => {
+    const account = await readAccount(order.account);
+    return account && ({ ...order, type: "order", order: id, account, forwardable: true } as const);
+  };
+  return { owner: ownerOf(order), read };
 };
+
+const findRequest = async (id: string): Promise<FoundParent | undefined> => {
+  const request = await readRequest(id);
+  if (!request) return undefined;
+  const read = async () => {
+    const [account, order] = await Promise.all([readAccount(request.account), readOrder(request.order)]);
+    if (!account || !order) return undefined;
+    const forwardable = request.type === forwardableType;
+    return { ...request, type: "request", account, state: order.state, forwardable } as const;
+  };
+  return { owner: ownerOf(request), read };
+};
+
+/** Returns undefined if the order or the request does not exist. Takes one round trip. */
+export const findParent = ({ type, id }: ParentRef): Promise<FoundParent | undefined> =>
+  type === "order" ? findOrder(id) : findRequest(id);
+
+/** Returns a parent with its account and state, or undefined if it does not exist. Takes two round trips. */
+export const readParent = async (ref: ParentRef): Promise<Parent | undefined> => (await findParent(ref))?.read();
 
 /** Yields the requests of an order, in ascending order of their ids. */
 export async function* requestsOfOrder(order: string): AsyncGenerator<OrderRequest> {

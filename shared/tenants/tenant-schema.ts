@@ -48,9 +48,12 @@ export type ApiKey = z.infer<typeof ApiKey>;
 export const OrderState = z.enum(["CART", "CHECKED_OUT"]);
 export type OrderState = z.infer<typeof OrderState>;
 
+/** The account that owns a resource, and the accounts above it, root first. An account never moves, so they stay the same. */
+const owned = { account: z.string(), ancestors: z.array(z.string()) };
+
 export const Order = z.object({
   id: z.string(),
-  account: z.string(),
+  ...owned,
   state: OrderState,
   /** Counts the order's own attachments only. Requests count theirs. */
   attachment_count: z.number(),
@@ -62,7 +65,7 @@ export type Order = z.infer<typeof Order>;
 /** A request has no state of its own. Its order's state applies. */
 export const Request = z.object({
   id: z.string(),
-  account: z.string(),
+  ...owned,
   order: z.string(),
   type: z.string(),
   attachment_count: z.number(),

@@ -1,3 +1,5 @@
+import type { Route } from "../../shared/route.ts";
+
 /** The message of a test that measures another cost. */
 export const textsToChange =
   "if this cost is intended, change test/cost/expected.ts, the bill in docs/cost.md and the table in docs/limits.md";
@@ -25,14 +27,24 @@ export const endpointCosts: readonly (readonly [
   ["order-attachments/show", 200, 2, 2, 5, 0],
   ["order-attachments/update", 200, 3, 3, 5, 7],
   ["order-attachments/delete", 200, 4, 4, 6, 12],
-  ["switches/create", 201, 3, 3, 3, 11],
-  ["switches/create-under-account", 201, 3, 3, 3, 15],
+  ["switches/create", 201, 3, 3, 3, 13],
+  ["switches/create-under-account", 201, 3, 3, 4, 17],
   ["switches/list", 200, 5, 3, 6, 0],
-  ["switches/list-under-account", 200, 5, 3, 5, 0],
-  ["switches/show", 200, 2, 2, 3, 0],
-  ["switches/update", 200, 3, 3, 3, 5],
-  ["switches/delete", 200, 3, 3, 3, 11],
+  ["switches/list-under-account", 200, 5, 3, 6, 0],
+  ["switches/show", 200, 2, 2, 4, 0],
+  ["switches/update", 200, 3, 3, 4, 5],
+  ["switches/delete", 200, 3, 3, 4, 13],
 ];
+
+/**
+ * The cost of a request that is refused for its caller: one read of the API key and one of who owns what is in the path. A valid key
+ * of another tenant takes a second round, for its user and an earlier use of the Idempotency-Key.
+ */
+export const refusedCost = (caller: "foreign" | "revoked" | "made-up", { method }: Pick<Route, "method">) => {
+  if (caller !== "foreign") return { status: 401, calls: ["BatchGetItem"], rounds: 1, readUnits: 2, writeUnits: 0 };
+  const [second, readUnits] = method === "POST" ? (["BatchGetItem", 4] as const) : (["GetItem", 3] as const);
+  return { status: 404, calls: ["BatchGetItem", second], rounds: 2, readUnits, writeUnits: 0 };
+};
 
 /** The cost of a checkout: states of the workflow, calls of its functions, read units, write units. */
 export const checkoutCosts = [

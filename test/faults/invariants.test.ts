@@ -90,6 +90,10 @@ describe("the check of the invariants", () => {
       write({ put: { ...keys.reference(t.parent, referenceId.replace("6", "7")), attachment: t.attachment } }),
     "a switch has its name": async () => write({ delete: await findKey("SWITCH_NAME#") }),
     "a switch's name has its owner": () => write({ put: { ...keys.switchName(t.acme, "hash"), switch: t.switch } }),
+    "a switch has its owner": () => write({ delete: keys.switchOwner(t.switch) }),
+    "a switch's owner has its switch": () => write({ put: { ...keys.switchOwner(unknownId), account: t.acme } }),
+    "ancestors are those of the account": () =>
+      write({ update: keys.parent(t.parent), set: { ancestors: [t.east] }, when: {} }),
     "a switch is in its lists": () => write({ delete: keys.switchEntry(t.acme, t.switch) }),
     "a list's entry has its switch": () => write({ put: { ...keys.switchEntry(t.acme, unknownId), id: unknownId } }),
     "switch_count is exact": () =>

@@ -92,6 +92,7 @@ const storedUnderNoId = () => [
   }),
   [keys.account(existing.account), keys.account(noId)] as const,
   [keys.switch(existing.switch), keys.switch(noId)] as const,
+  [keys.switchOwner(existing.switch), keys.switchOwner(noId)] as const,
 ];
 
 /** A valid ULID that contains AWS, which is not a leak. */

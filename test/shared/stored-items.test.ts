@@ -47,7 +47,7 @@ describe("an item of a released version", () => {
   it.each([
     ["the attachments of a request", request, /^REQUEST#\w+ ATTACHMENT#/],
     ["the attachments of an order", order, /^ORDER#\w+ ATTACHMENT#/],
-    ["the switches of an account", "/api/v1/switches", /^SWITCH#/],
+    ["the switches of an account", "/api/v1/switches", /^SWITCH#\w+ SWITCH$/],
   ])("is listed and shown as it was stored: %s", async (_, path, kind) => {
     const expected = visible(kind);
     expect(expected.length).toBeGreaterThan(0);
@@ -154,7 +154,8 @@ it("an item that breaks an input rule is read, since rules may have become stric
     name: `${"long ".repeat(60)}`,
     sms_endpoints: Array(11).fill("x".repeat(3_000)),
   };
-  await put({ ...unusual, pk: `SWITCH#${id("S7")}`, sk: "SWITCH" });
+  const pk = `SWITCH#${id("S7")}`;
+  await put({ ...unusual, pk, sk: "SWITCH" }, { ...unusual, pk, sk: "OWNER" });
   const { status, body } = await get(`/api/v1/switches/${id("S7")}`);
   expect(status).toBe(200);
   expect(body).toMatchObject({ data: { name: unusual.name, sms_endpoints: unusual.sms_endpoints } });
@@ -221,7 +222,8 @@ describe("an item that cannot be read", () => {
   it("does not break a list of switches", async () => {
     const [one] = items.filter(({ sk }) => sk === "SWITCH");
     const entry = { pk: `ACCOUNT#${id("A2")}`, sk: `SWITCH#${id("S9")}`, id: id("S9") };
-    await put({ ...one, pk: `SWITCH#${id("S9")}`, sk: "SWITCH", id: id("S9"), sms_protocol: "PIGEON" }, entry);
+    const damaged = { ...one, pk: `SWITCH#${id("S9")}`, sk: "SWITCH", id: id("S9"), sms_protocol: "PIGEON" };
+    await put(damaged, { ...damaged, sk: "OWNER" }, entry);
     const { status, body, errors } = await getWithErrors("/api/v1/switches");
     expect(status).toBe(200);
     expect(body).toMatchObject({ data: { items: [{ data: { id: id("S2") } }] } });

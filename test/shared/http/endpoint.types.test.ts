@@ -7,7 +7,7 @@ import {
   oneAttachment,
   uploadOfParent,
 } from "../../../shared/attachments/access.ts";
-import { attachmentPage } from "../../../shared/attachments/list.ts";
+import { attachmentPage, listParent } from "../../../shared/attachments/list.ts";
 import {
   completeUploadRoutes,
   createAttachmentRoutes,
@@ -20,9 +20,8 @@ import { withForm } from "../../../shared/http/form.ts";
 import { readJson } from "../../../shared/http/input.ts";
 import type { RequestEvent } from "../../../shared/http/request.ts";
 import { respond } from "../../../shared/http/responses.ts";
-import { accountOfSwitches, oneSwitch } from "../../../shared/switches/access.ts";
-import { switchPage } from "../../../shared/switches/read.ts";
-import { createSwitchRoutes, showSwitchRoute, updateSwitchRoute } from "../../../shared/switches/routes.ts";
+import { accountOfSwitches, countedAccountOfSwitches, oneSwitch } from "../../../shared/switches/access.ts";
+import { createSwitchRoutes, listSwitchesRoutes, updateSwitchRoute } from "../../../shared/switches/routes.ts";
 
 /** Wrong combinations do not compile; those in `functions/` do. `npm run check` verifies both. */
 
@@ -58,29 +57,24 @@ describe("an endpoint", () => {
       // @ts-expect-error JSON is not read as a form
       withForm(createSwitchRoutes.own),
       // @ts-expect-error only lists have pages
-      endpoint(withForm(createAttachmentRoutes.request), withPage(attachmentParent, attachmentPage), reply),
-      // @ts-expect-error a page of switches is not found by a query of attachments
-      endpoint(showSwitchRoute, withPage(oneSwitch, switchPage), reply),
+      endpoint(withForm(createAttachmentRoutes.request), withPage(listParent, attachmentPage), reply),
+      // @ts-expect-error attachments are listed below an order or a request
+      endpoint(listSwitchesRoutes.own, withPage(countedAccountOfSwitches, attachmentPage), reply),
     ];
     expect(handlers).toHaveLength(5);
   });
 
   it("does not compile without authentication, nor with a check of what the caller may do before it", () => {
     const layers = () => middy<RequestEvent, APIGatewayProxyResult>().use(respond(updateSwitchRoute));
-    const handle = async (_: AuthenticatedEvent<unknown>) => ({ statusCode: 200, body: "" });
-    const found = { switchId: { id: undefined, requestedId: "" }, found: undefined };
+    const handle = async (_: AuthenticatedEvent<unknown, unknown>) => ({ statusCode: 200, body: "" });
+    const found = { switchId: { id: undefined, requestedId: "" }, owner: undefined };
     const attempt = { route: updateSwitchRoute, now: new Date(), note: () => {} };
     const mistakes = [
       // @ts-expect-error nobody has read the API key
       () => layers().handler(handle),
       // @ts-expect-error the caller is not known yet
-      () => oneSwitch.admit(found, attempt),
+      () => oneSwitch.admit(found, undefined, attempt),
     ];
-    expect([
-      ...mistakes,
-      layers()
-        .use(authentication(async () => found))
-        .handler(handle),
-    ]).toHaveLength(3);
+    expect([...mistakes, layers().use(authentication(updateSwitchRoute, oneSwitch)).handler(handle)]).toHaveLength(3);
   });
 });

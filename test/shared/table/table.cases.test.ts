@@ -44,6 +44,7 @@ describe("a key", () => {
     ["openCheckout", keys.openCheckout("1"), "OPEN_CHECKOUTS ORDER#1"],
     ["receipt", keys.receipt("1", "2"), "REQUEST#1 RECEIPT#2"],
     ["switch", keys.switch("1"), "SWITCH#1 SWITCH"],
+    ["switchOwner", keys.switchOwner("1"), "SWITCH#1 OWNER"],
     ["switchName", keys.switchName("1", "2"), "ACCOUNT#1 SWITCH_NAME#2"],
     ["switchEntry", keys.switchEntry("1", "2"), "ACCOUNT#1 SWITCH#2"],
     ["unfinishedDelete", keys.unfinishedDelete(order, "2"), "ORDER#1 UNFINISHED_DELETE#2"],
