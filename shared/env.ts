@@ -28,6 +28,18 @@ export const variables = {
 
 type Variable = keyof typeof variables;
 
+/** The values of variables that are not set. A variable without one is required, or turns something on. */
+export const defaults = {
+  MAX_FILE_BYTES: limits.fileBytes,
+  MAX_UPLOAD_BYTES: limits.uploadBytes,
+  CARRIER_TIMEOUT_MS: 30_000,
+  CARRIER_MAX_WAIT_SECONDS: 900,
+  OPERATOR: "local",
+  STACK_NAME: "local",
+  LOG_LEVEL: "INFO",
+  AWS_ENDPOINT_URL_LAMBDA: "https://lambda.<region>.amazonaws.com",
+} as const satisfies Partial<Record<Variable, string | number>>;
+
 const required = (name: Variable): string => {
   const value = process.env[name];
   if (!value) throw new Error(`The environment variable ${name} is not set.`);
@@ -36,8 +48,10 @@ const required = (name: Variable): string => {
 
 const optional = (name: Variable): string | undefined => process.env[name] || undefined;
 
-const wholeNumber = (name: Variable, fallback: number, maximum = Number.MAX_SAFE_INTEGER): number => {
-  const text = optional(name) ?? String(fallback);
+type NumericVariable = "MAX_FILE_BYTES" | "MAX_UPLOAD_BYTES" | "CARRIER_TIMEOUT_MS" | "CARRIER_MAX_WAIT_SECONDS";
+
+const wholeNumber = (name: NumericVariable, maximum = Number.MAX_SAFE_INTEGER): number => {
+  const text = optional(name) ?? String(defaults[name]);
   if (!/^\d{1,15}$/.test(text) || Number(text) > maximum)
     throw new Error(`The environment variable ${name} must be a whole number up to ${maximum}, not ${text}.`);
   return Number(text);
@@ -60,20 +74,22 @@ export const env = {
   carrierUrl: () => required("CARRIER_URL"),
   carrierFunction: () => optional("CARRIER_FUNCTION"),
   lambdaEndpoint: (region: string) =>
-    optional("AWS_ENDPOINT_URL_LAMBDA") ?? optional("AWS_ENDPOINT_URL") ?? `https://lambda.${region}.amazonaws.com`,
-  operator: () => optional("OPERATOR") ?? "local",
+    optional("AWS_ENDPOINT_URL_LAMBDA") ??
+    optional("AWS_ENDPOINT_URL") ??
+    defaults.AWS_ENDPOINT_URL_LAMBDA.replace("<region>", region),
+  operator: () => optional("OPERATOR") ?? defaults.OPERATOR,
   carrierToken: () => optional("CARRIER_TOKEN"),
   carrierSecretArn: () => optional("CARRIER_SECRET_ARN"),
   /** With a longer timeout, a call could outlive its step. */
-  carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 30_000, 35_000),
-  carrierMaxWaitSeconds: () => wholeNumber("CARRIER_MAX_WAIT_SECONDS", 900),
+  carrierTimeoutMs: () => wholeNumber("CARRIER_TIMEOUT_MS", 35_000),
+  carrierMaxWaitSeconds: () => wholeNumber("CARRIER_MAX_WAIT_SECONDS"),
   malwareScan: () => optional("MALWARE_SCAN") !== undefined,
   eventBusName: () => required("EVENT_BUS_NAME"),
   deadLettersUrl: () => required("DEAD_LETTERS_URL"),
   stateMachineArn: () => required("STATE_MACHINE_ARN"),
-  maxFileBytes: () => wholeNumber("MAX_FILE_BYTES", limits.fileBytes),
-  maxUploadBytes: () => Math.min(wholeNumber("MAX_UPLOAD_BYTES", limits.uploadBytes), limits.uploadBytes),
-  logLevel: () => parseLogLevel(optional("LOG_LEVEL") ?? "INFO"),
-  stackName: () => optional("STACK_NAME") ?? "local",
+  maxFileBytes: () => wholeNumber("MAX_FILE_BYTES"),
+  maxUploadBytes: () => Math.min(wholeNumber("MAX_UPLOAD_BYTES"), limits.uploadBytes),
+  logLevel: () => parseLogLevel(optional("LOG_LEVEL") ?? defaults.LOG_LEVEL),
+  stackName: () => optional("STACK_NAME") ?? defaults.STACK_NAME,
   traceId: () => optional("_X_AMZN_TRACE_ID"),
 };

@@ -1,13 +1,19 @@
 import type * as z from "zod/mini";
 import type { Problem } from "./errors.ts";
 
+/** A function: its name, and the export of a file in `functions/` that Lambda invokes. Several functions can share a file. */
+export type EntryPoint = {
+  readonly name: string;
+  readonly file: `functions/${string}.ts`;
+  /** `handler` unless functions share the file. */
+  readonly handler?: string;
+};
+
 /**
  * A row of the route table, from which API Gateway, the functions and their permissions, the local gateway, OpenAPI, the permission
  * checks and the tests of every route are derived. The rows are in the `routes.ts` of each domain.
  */
-export type Route = {
-  /** The name of its function, from which infra/entry-points.ts derives its file below `functions/`. */
-  readonly name: string;
+export type Route = EntryPoint & {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   /** The resource in the path that the API key must have access to. */
@@ -61,17 +67,17 @@ export type Reads<S extends Schema = Schema> =
   | JsonReads<S>;
 
 /** The properties that a row must state. Everything else follows from its operation and its parent. */
-export type Row<O extends Operation, R extends Reads> = Pick<Route, "grants"> & {
+export type Row<O extends Operation, R extends Reads> = Pick<Route, "file" | "grants"> & {
   readonly operation: O;
   readonly reads: R;
 };
 
 export const byOperation = {
-  index: { method: "GET", status: 200, file: "list", on: "collection" },
-  show: { method: "GET", status: 200, file: "show", on: "item" },
-  create: { method: "POST", status: 201, file: "create", on: "collection" },
-  update: { method: "PATCH", status: 200, file: "update", on: "item" },
-  delete: { method: "DELETE", status: 200, file: "delete", on: "item" },
+  index: { method: "GET", status: 200, verb: "list", on: "collection" },
+  show: { method: "GET", status: 200, verb: "show", on: "item" },
+  create: { method: "POST", status: 201, verb: "create", on: "collection" },
+  update: { method: "PATCH", status: 200, verb: "update", on: "item" },
+  delete: { method: "DELETE", status: 200, verb: "delete", on: "item" },
 } as const;
 
 /** The texts and the examples of a route in the OpenAPI document. No function loads them. */

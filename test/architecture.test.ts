@@ -2,7 +2,6 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
-import { entryPointOf } from "../infra/entry-points.ts";
 import { routes } from "../shared/routes.ts";
 
 /** The architecture's rules: allowed imports, how many files a function loads, and no references to missing files. */
@@ -108,7 +107,7 @@ describe("the import rules", () => {
     const known = ["deadline", "env", "errors", "http-request", "limits", "log", "route", "routes"].map(
       (name) => `shared/${name}.ts`,
     );
-    expect(loose.sort()).toEqual(["infra/entry-points.ts", "infra/patchbay.ts", ...known]);
+    expect(loose.sort()).toEqual(["infra/patchbay.ts", ...known]);
   });
 });
 
@@ -150,7 +149,7 @@ it("shared has nothing that no function loads, except the texts of contracts", a
 describe("a function", () => {
   it("exists for every route, and every endpoint's file has a route", () => {
     const files = globSync("functions/*/*.ts", { cwd: root, exclude: ["functions/{checkout,events,tenants}/**"] });
-    const named = new Set(routes.map(({ name }) => `functions/${entryPointOf(name).file}.ts`));
+    const named = new Set<string>(routes.map(({ file }) => file));
     expect(files.sort()).toEqual([...named].sort());
   });
 

@@ -4,7 +4,7 @@ import { App, Validations } from "aws-cdk-lib";
 import { AwsSolutionsChecks } from "cdk-nag";
 import { workflow } from "../../functions/checkout/workflow.ts";
 import { fail } from "../local/command.ts";
-import { bundle, functionNames } from "./bundle.ts";
+import { allFunctions, bundle } from "./bundle.ts";
 import { readSettings } from "./settings.ts";
 import { patchbay } from "./stack.ts";
 
@@ -15,7 +15,7 @@ const app = new App();
 
 const prepare = async () => {
   const settings = readSettings(app.node.getAllContext(), process.env.AWS_ENDPOINT_URL);
-  await bundle(functionNames, bundles);
+  await bundle(allFunctions, bundles);
   return settings;
 };
 

@@ -3,24 +3,21 @@ import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 import { steps } from "../../shared/checkout/steps.ts";
+import type { EntryPoint } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
-import { entryPointOf } from "../entry-points.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The paths below `functions/` of the functions that are neither an endpoint nor a step. */
+/** The functions that are neither an endpoint nor a step. */
 export const otherFunctions = {
-  apply: "tenants/apply",
-  applyOrders: "tenants/apply-orders",
-  releaseLock: "checkout/release-lock",
-  sweep: "sweep-orphan-files",
-  publish: "events/publish",
-} as const;
+  apply: { name: "tenants/apply", file: "functions/tenants/apply.ts" },
+  applyOrders: { name: "tenants/apply-orders", file: "functions/tenants/apply-orders.ts" },
+  releaseLock: { name: "checkout/release-lock", file: "functions/checkout/release-lock.ts" },
+  sweep: { name: "sweep-orphan-files", file: "functions/sweep-orphan-files.ts" },
+  publish: { name: "events/publish", file: "functions/events/publish.ts" },
+} as const satisfies Record<string, EntryPoint>;
 
-export const functionNames: readonly string[] = [
-  ...[...routes, ...steps].map(({ name }) => name),
-  ...Object.values(otherFunctions),
-];
+export const allFunctions: readonly EntryPoint[] = [...routes, ...steps, ...Object.values(otherFunctions)];
 
 /** esbuild's options for every bundle. The benchmarks use them too. */
 export const bundleOptions = {
@@ -91,13 +88,13 @@ const builtins: Plugin = {
   },
 };
 
-/** Writes `<file>/index.mjs` and its source map for each file that has one of these functions. Returns esbuild's metafile. */
-export const bundle = async (names: readonly string[], outdir: string) => {
+/** Writes the folder `<file>`, with `index.mjs` and its source map, for each file of these functions. Returns esbuild's metafile. */
+export const bundle = async (functions: readonly EntryPoint[], outdir: string) => {
   await rm(outdir, { recursive: true, force: true });
-  const files = [...new Set(names.map((name) => entryPointOf(name).file))];
+  const files = new Set(functions.map(({ file }) => file));
   const { metafile } = await build({
     ...bundleOptions,
-    entryPoints: files.map((file) => ({ in: `functions/${file}.ts`, out: `${file}/index` })),
+    entryPoints: Array.from(files, (file) => ({ in: file, out: `${file}/index` })),
     outdir,
     alias: shims,
     plugins: [packages, builtins],

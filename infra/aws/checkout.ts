@@ -49,12 +49,13 @@ const carrierSecret = (scope: Construct, { settings, storage }: Deployment) => {
 };
 
 const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secret: Secret) => {
-  const { name, grants, carrier, executions, timeoutSeconds, memoryMb } = step;
+  const { name, file, grants, carrier, executions, timeoutSeconds, memoryMb } = step;
   const { settings, storage } = deployment;
   // With `"tag"`, no step reads tags, because files from before the scan have none.
   const files = grants.files.filter((action) => settings.malwareScan === true || action !== "GetObjectTagging");
   return createFunction(scope, deployment, {
     name,
+    file,
     grants: { ...grants, files },
     memoryMb,
     timeout: Duration.seconds(timeoutSeconds),
@@ -142,7 +143,7 @@ export const executionsOf = ({ stateMachineName }: StateMachine) => arnOf("state
 const releaseFunction = (scope: Construct, deployment: Deployment, machine: StateMachine) => {
   const deadLetterQueue = deployment.deadLetters;
   const handler = createFunction(scope, deployment, {
-    name: otherFunctions.releaseLock,
+    ...otherFunctions.releaseLock,
     grants: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
     timeout: Duration.seconds(30),
     runsInMaintenance: true,

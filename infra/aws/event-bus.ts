@@ -26,7 +26,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   archive?.applyRemovalPolicy(settings.removalPolicy);
   const eventSourceArn = storage.table.tableStreamArn ?? "";
   const publisher = createFunction(scope, deployment, {
-    name: otherFunctions.publish,
+    ...otherFunctions.publish,
     grants: { table: [], files: [] },
     timeout: Duration.minutes(1),
     environment: { EVENT_BUS_NAME: bus.eventBusName, DEAD_LETTERS_URL: deployment.deadLetters.queueUrl },

@@ -5,7 +5,7 @@ import * as lambda from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
-import { entryPointOf } from "../entry-points.ts";
+import type { EntryPoint } from "../../shared/route.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { signedEndpoint } from "./emulator.ts";
 import { allow, type Grants, ownService, statementsFor } from "./grants.ts";
@@ -20,9 +20,7 @@ export type Deployment = {
   readonly deadLetters: IQueue;
 };
 
-type FunctionOptions = {
-  /** As infra/entry-points.ts describes. */
-  readonly name: string;
+type FunctionOptions = EntryPoint & {
   readonly grants: Grants;
   readonly timeout: Duration;
   readonly memoryMb?: number | undefined;
@@ -51,14 +49,22 @@ export const createFunction = (
   { settings, storage, bundles }: Deployment,
   options: FunctionOptions,
 ): lambda.IFunction => {
-  const { name, grants, timeout, memoryMb = 1024, environment = {}, statements = [] } = options;
+  const {
+    name,
+    file,
+    handler = "handler",
+    grants,
+    timeout,
+    memoryMb = 1024,
+    environment = {},
+    statements = [],
+  } = options;
   const { deadLetterQueue, isOperator } = options;
   // In maintenance, functions do not run. Checkouts and events wait, and calls of other systems are throttled.
   const isStopped = settings.throttleRate === 0 && !options.runsInMaintenance;
   const concurrency = isStopped ? 0 : (options.concurrency ?? undefined);
   const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
   const s3 = grants.files.length > 0 ? signedEndpoint(settings.emulator) : undefined;
-  const { file, handler } = entryPointOf(name);
   const id = name.replaceAll("/", "-");
   const logGroup = new LogGroup(scope, `${id}-logs`, settings.logs);
   const role = new Role(scope, `${id}-role`, {

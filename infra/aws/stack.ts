@@ -7,6 +7,7 @@ import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { workflow } from "../../functions/checkout/workflow.ts";
+import type { EntryPoint } from "../../shared/route.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { createApi } from "./api.ts";
 import { otherFunctions } from "./bundle.ts";
@@ -79,8 +80,8 @@ const isMonitored = ({ retainData, alarmEmail, rollout }: Settings) =>
 const createWaysIn = (stack: Stack, deployment: Deployment) => {
   const { storage } = deployment;
   const common = { timeout: Duration.minutes(5), isOperator: true, grants: { table: [], files: [] } };
-  const create = (name: string, statements: PolicyStatement[]) =>
-    createFunction(stack, deployment, { ...common, name, statements });
+  const create = (entryPoint: EntryPoint, statements: PolicyStatement[]) =>
+    createFunction(stack, deployment, { ...common, ...entryPoint, statements });
   return {
     apply: create(otherFunctions.apply, tenancyGrants(storage)),
     applyOrders: create(otherFunctions.applyOrders, orderingGrants(storage)),
@@ -91,7 +92,7 @@ const createWaysIn = (stack: Stack, deployment: Deployment) => {
 const createSweep = (stack: Stack, deployment: Deployment) => {
   const { deadLetters: deadLetterQueue } = deployment;
   const handler = createFunction(stack, deployment, {
-    name: otherFunctions.sweep,
+    ...otherFunctions.sweep,
     grants: { table: ["GetItem", "Query", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     deadLetterQueue,

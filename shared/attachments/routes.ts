@@ -21,11 +21,12 @@ export const parentPermissions = {
 
 /** `/api/v1/<parent>s/{<parent>_id}/attachments`, followed by `/{attachment_id}` for operations on one attachment. */
 const attachmentRoute = <P extends ParentType, O extends Operation, R extends Reads>(parent: P, row: Row<O, R>) => {
-  const { method, status, file, on } = byOperation[row.operation];
+  const { method, status, verb, on } = byOperation[row.operation];
   const path = `/api/v1/${parent}s/{${parent}_id}/attachments${on === "item" ? "/{attachment_id}" : ""}`;
   return {
     ...row,
-    name: `${parent}-attachments/${file}`,
+    name: `${parent}-attachments/${verb}`,
+    handler: parent,
     method,
     path,
     parent,
@@ -53,6 +54,7 @@ export const createAttachmentRoutes = forParents((parent) => {
   const schema = createAttachmentBody(`${parent}_attachment` as const);
   return attachmentRoute(parent, {
     operation: "create",
+    file: "functions/attachments/create.ts",
     reads: { from: "form", schema, parts: formParts(schema) },
     grants: { table: ["PutItem", "UpdateItem"], files: ["PutObject", "DeleteObject"] },
   });
@@ -64,6 +66,7 @@ export const listAttachmentsRoutes = forParents((parent) => {
   const schema = z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include: includeOf(...included) });
   return attachmentRoute(parent, {
     operation: "index",
+    file: "functions/attachments/list.ts",
     reads: { from: "query", schema },
     grants: { table: ["Query"], files: [] },
   });
@@ -72,6 +75,7 @@ export const listAttachmentsRoutes = forParents((parent) => {
 export const showAttachmentRoutes = forParents((parent) =>
   attachmentRoute(parent, {
     operation: "show",
+    file: "functions/attachments/show.ts",
     reads: { from: "query", schema: z.object({ include: includeOf("file", "forwarding") }) },
     // `forwarding` is stored by request, so the function queries the order's requests.
     grants: { table: parent === "order" ? ["Query"] : [], files: [] },
@@ -81,6 +85,7 @@ export const showAttachmentRoutes = forParents((parent) =>
 export const updateAttachmentRoutes = forParents((parent) =>
   attachmentRoute(parent, {
     operation: "update",
+    file: "functions/attachments/update.ts",
     reads: {
       from: "json",
       schema: z.object({ type: padded(z.literal(`${parent}_attachment` as const)), data: AttachmentChanges }),
@@ -93,6 +98,7 @@ export const updateAttachmentRoutes = forParents((parent) =>
 export const deleteAttachmentRoutes = forParents((parent) =>
   attachmentRoute(parent, {
     operation: "delete",
+    file: "functions/attachments/delete.ts",
     reads: { from: "nothing", schema: z.undefined() },
     grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
   }),
@@ -106,6 +112,7 @@ export const createUploadRoutes = forParents(
     ({
       ...attachmentRoute(parent, {
         operation: "create",
+        file: "functions/attachments/create-upload.ts",
         reads: { from: "json", schema: NewUploadDocument },
         grants: { table: ["PutItem"], files: ["PutObject"] },
       }),
@@ -121,6 +128,7 @@ export const completeUploadRoutes = forParents(
     ({
       ...attachmentRoute(parent, {
         operation: "create",
+        file: "functions/attachments/complete-upload.ts",
         reads: {
           from: "json",
           schema: z.object({ type: padded(z.literal(`${parent}_attachment` as const)), data: NewMetadata }),

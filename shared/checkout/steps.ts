@@ -1,13 +1,11 @@
-import type { Route } from "../route.ts";
+import type { EntryPoint, Route } from "../route.ts";
 
 /**
  * The table of the workflow's steps, the counterpart of routes.ts. The functions and their permissions on AWS, the handlers
- * of the local service, and the tasks of functions/checkout/workflow.ts are derived from it. A step is one row here, one file
- * `functions/<name>.ts`, and a task. Each row is a separate constant.
+ * of the local service, and the tasks of functions/checkout/workflow.ts are derived from it. A step is one row here, one file in
+ * `functions/checkout`, and a task. Each row is a separate constant.
  */
-export type Step = {
-  /** Its file below `functions/`, and the function's name. */
-  readonly name: string;
+export type Step = EntryPoint & {
   /** The actions on the table and the bucket that its function is allowed. */
   readonly grants: Route["grants"];
   /** Whether it calls the carrier, and therefore needs the carrier's address and token. */
@@ -21,6 +19,7 @@ export type Step = {
 /** Locks the order for one run, and decides where the run starts. */
 export const beginStep = {
   name: "checkout/begin",
+  file: "functions/checkout/begin.ts",
   grants: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
   executions: true,
   timeoutSeconds: 60,
@@ -29,6 +28,7 @@ export const beginStep = {
 /** Forwards and withdraws until the carrier's attachments match the table. */
 export const forwardStep = {
   name: "checkout/forward",
+  file: "functions/checkout/forward.ts",
   grants: {
     table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"],
     files: ["GetObject", "GetObjectTagging"],
@@ -41,6 +41,7 @@ export const forwardStep = {
 /** Seals the order and checks the carrier's cart out, or asks whether it is checked out. Then checks out the order. */
 export const submitStep = {
   name: "checkout/submit",
+  file: "functions/checkout/submit.ts",
   grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
   carrier: true,
   timeoutSeconds: 330,
@@ -49,6 +50,7 @@ export const submitStep = {
 /** The failure path: records the reason and releases the lock. */
 export const failStep = {
   name: "checkout/fail",
+  file: "functions/checkout/fail.ts",
   grants: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
   timeoutSeconds: 60,
 } as const satisfies Step;

@@ -7,11 +7,12 @@ import { immutableSwitchProperties, NewSwitch, SwitchChanges, switchProblems } f
 
 /** `/api/v1/switches`, below `/accounts/{account_id}` if there is a parent, followed by `/{id}` for operations on one switch. */
 const switchRoute = <P extends "account" | null, O extends Operation, R extends Reads>(parent: P, row: Row<O, R>) => {
-  const { method, status, file, on } = byOperation[row.operation];
+  const { method, status, verb, on } = byOperation[row.operation];
   const path = `/api/v1${parent ? "/accounts/{account_id}" : ""}/switches${on === "item" ? "/{id}" : ""}`;
   return {
     ...row,
-    name: `switches/${file}${parent ? "-under-account" : ""}`,
+    name: `switches/${verb}${parent ? "-under-account" : ""}`,
+    handler: parent ? "underAccount" : "handler",
     method,
     path,
     parent,
@@ -30,6 +31,7 @@ const NewSwitchDocument = z.object({ type: padded(z.literal("switch")), data: Ne
 export const createSwitchRoutes = forAccounts((parent) =>
   switchRoute(parent, {
     operation: "create",
+    file: "functions/switches/create.ts",
     reads: { from: "json", schema: NewSwitchDocument, rules: switchProblems },
     grants: { table: ["PutItem", "UpdateItem"], files: [] },
   }),
@@ -38,6 +40,7 @@ export const createSwitchRoutes = forAccounts((parent) =>
 export const listSwitchesRoutes = forAccounts((parent) =>
   switchRoute(parent, {
     operation: "index",
+    file: "functions/switches/list.ts",
     reads: { from: "query", schema: z.object({ ...PageQuery.shape, include: includeOf("account") }) },
     grants: { table: ["Query"], files: [] },
   }),
@@ -45,12 +48,14 @@ export const listSwitchesRoutes = forAccounts((parent) =>
 
 export const showSwitchRoute = switchRoute(null, {
   operation: "show",
+  file: "functions/switches/show.ts",
   reads: { from: "query", schema: z.object({ include: includeOf("account") }) },
   grants: { table: [], files: [] },
 });
 
 export const updateSwitchRoute = switchRoute(null, {
   operation: "update",
+  file: "functions/switches/update.ts",
   reads: {
     from: "json",
     schema: z.object({ type: padded(z.literal("switch")), data: SwitchChanges }),
@@ -62,6 +67,7 @@ export const updateSwitchRoute = switchRoute(null, {
 
 export const deleteSwitchRoute = switchRoute(null, {
   operation: "delete",
+  file: "functions/switches/delete.ts",
   reads: { from: "nothing", schema: z.undefined() },
   grants: { table: ["PutItem", "UpdateItem", "DeleteItem"], files: [] },
 });

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { buildSync } from "esbuild";
 import { bundle, bundleOptions } from "../../infra/aws/bundle.ts";
-import { entryPointOf } from "../../infra/entry-points.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
 import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
@@ -44,8 +43,9 @@ const needsFiles = (name: string) =>
 export const cold = async (repetitions: number): Promise<Section> => {
   const service = await benchService();
   const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));
-  const names = [...routes, ...steps].map(({ name }) => name);
-  await bundle(names, join(folder, "ours"));
+  const ours = [...routes, ...steps];
+  const names = ours.map(({ name }) => name);
+  await bundle(ours, join(folder, "ours"));
   bundleOthers(join(folder, "others"));
   const prepare = requestPerEndpoint(service.send, service.place);
   const table = await startTls(service.environment.AWS_ENDPOINT_URL_DYNAMODB);
@@ -56,8 +56,8 @@ export const cold = async (repetitions: number): Promise<Section> => {
     NODE_EXTRA_CA_CERTS: certificate,
   };
   const entryOf = (name: string) => {
-    const { file, handler } = entryPointOf(name);
-    return { file: join(folder, others.includes(name) ? "others" : "ours", file, "index.mjs"), handler };
+    const { file, handler = "handler" } = ours.find((row) => row.name === name) ?? { file: `../others/${name}` };
+    return { file: join(folder, "ours", file, "index.mjs"), handler };
   };
   const eventsOf = async (name: string) => {
     if (name.startsWith("checkout/")) return { refused: {}, complete: stateOf(service.place.order) };

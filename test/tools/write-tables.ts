@@ -8,14 +8,13 @@ import * as z from "zod/mini";
 import cdk from "../../cdk.json" with { type: "json" };
 import { createProgram } from "../../infra/admin/program.ts";
 import { leavesOf, usageOf } from "../../infra/admin/usage.ts";
-import { functionNames } from "../../infra/aws/bundle.ts";
+import { allFunctions } from "../../infra/aws/bundle.ts";
 import { readSettings, Stage, settingDescriptions } from "../../infra/aws/settings.ts";
 import { patchbay } from "../../infra/aws/stack.ts";
 import production from "../../infra/aws/stages/production.json" with { type: "json" };
-import { entryPointOf } from "../../infra/entry-points.ts";
 import { endBytes } from "../../shared/attachments/files.ts";
 import { type Meaning, meanings } from "../../shared/checkout/carrier-responses.ts";
-import { env, variables } from "../../shared/env.ts";
+import { defaults, variables } from "../../shared/env.ts";
 import { limits } from "../../shared/limits.ts";
 
 /** `npm run tables` writes the tables that derive from the code into the documents, between their markers. */
@@ -43,25 +42,17 @@ const settings = (): Rows => {
   });
 };
 
-/** The value that a function reads from an empty environment. */
-const defaultOf = (read: (region: string) => unknown) => {
-  const before = process.env;
-  process.env = {};
-  const value = /required\(/.test(String(read)) ? undefined : read("<region>");
-  process.env = before;
-  return typeof value === "string" || typeof value === "number" ? `\`${value}\`` : "";
-};
-
-const environment = (): Rows =>
-  Object.entries(variables).map(([name, text]) => {
-    const read = Object.values(env).find((each) => String(each).includes(`"${name}"`));
-    return [`\`${name}\``, read ? defaultOf(read) : "", text];
+const environment = (): Rows => {
+  const values: Values = defaults;
+  return Object.entries(variables).map(([name, text]) => {
+    return [`\`${name}\``, values[name] === undefined ? "" : `\`${values[name]}\``, text];
   });
+};
 
 /** The alarms of production, with every option that adds one. The functions' code is empty. */
 const alarms = (written: Rows): Rows => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-tables-"));
-  for (const name of functionNames) mkdirSync(join(folder, entryPointOf(name).file), { recursive: true });
+  for (const { file } of allFunctions) mkdirSync(join(folder, file), { recursive: true });
   const stage = join(folder, "production.json");
   writeFileSync(stage, JSON.stringify({ ...production, carrierUrl: "https://carrier.example", malwareScan: true }));
   const app = new App({ context: cdk.context, outdir: join(folder, "out"), treeMetadata: false });

@@ -5,11 +5,10 @@ import { App } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { parse } from "yaml";
-import { functionNames } from "../../../infra/aws/bundle.ts";
+import { allFunctions } from "../../../infra/aws/bundle.ts";
 import { useEmulator } from "../../../infra/aws/emulator.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { patchbay } from "../../../infra/aws/stack.ts";
-import { entryPointOf } from "../../../infra/entry-points.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 
@@ -49,7 +48,7 @@ const s3EndpointsOn = (address: string) => {
   vi.stubEnv("CDK_VALIDATION", "false");
   onTestFinished(() => void vi.unstubAllEnvs());
   const folder = newFolder();
-  for (const { file } of functionNames.map(entryPointOf)) {
+  for (const { file } of allFunctions) {
     mkdirSync(join(folder, file), { recursive: true });
     writeFileSync(join(folder, file, "index.mjs"), `// ${file}`);
   }

@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App, Validations } from "aws-cdk-lib";
 import { AwsSolutionsChecks } from "cdk-nag";
-import { functionNames } from "../../../infra/aws/bundle.ts";
+import { allFunctions } from "../../../infra/aws/bundle.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { patchbay } from "../../../infra/aws/stack.ts";
-import { entryPointOf } from "../../../infra/entry-points.ts";
 import { describe, type PlainObject, type Template } from "./description.ts";
 
 const root = join(import.meta.dirname, "../../..");
@@ -88,7 +87,7 @@ const synthesizeIn = (folder: string, choice: Choice) => {
   const file = join(folder, `${stage}.json`);
   writeFileSync(file, JSON.stringify({ ...own, ...changed }));
   // The functions' code is empty, because the template does not contain it.
-  for (const { file } of functionNames.map(entryPointOf)) {
+  for (const { file } of allFunctions) {
     mkdirSync(join(folder, "bundles", file), { recursive: true });
     writeFileSync(join(folder, "bundles", file, "index.mjs"), `// ${file}`);
   }
