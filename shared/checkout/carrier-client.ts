@@ -4,7 +4,7 @@ import { env } from "../env.ts";
 import { type HttpResponse, sendRequest } from "../http-request.ts";
 import type { StreamedBody } from "./carrier-form.ts";
 import { type AdapterCall, invokeAdapter, NotInvoked } from "./carrier-function.ts";
-import { meaningOf, meanings } from "./carrier-responses.ts";
+import { cureOf, meaningOf, meanings } from "./carrier-responses.ts";
 import { carrierToken, renewedCarrierToken, TokenError, withoutToken } from "./carrier-token.ts";
 import { callTimeoutMs, checkoutLimits, maxCallMs } from "./limits.ts";
 
@@ -48,9 +48,15 @@ type Described = Pick<CarrierResponse, "status" | "text">;
 /** A refusal in the carrier's words: `422 The letter is not signed.` */
 export const describeRefusal = ({ status, text }: Described): string => [status, text].filter(Boolean).join(" ");
 
-/** Returns why a call is repeated. */
-export const describeFailure = ({ status, text }: Described): string =>
-  status === null ? text : `it responded with ${status}`;
+/** A response that says nothing about a letter, with what to do about it. */
+export const describeDenial = (response: Described): string =>
+  `${describeRefusal(response)}. ${cureOf(response.status)}`;
+
+/** Returns why a call is repeated. A 2xx that settles nothing needs its words, because its status sounds like success. */
+export const describeFailure = ({ status, text }: Described): string => {
+  if (status === null) return text;
+  return `it responded with ${status >= 200 && status < 300 ? describeRefusal({ status, text: text.slice(0, 80) }) : status}`;
+};
 
 const firstWaitMs = 250;
 /** Keeps the longest run, with all its waits, within its workflow's timeout of a week. */
@@ -134,9 +140,7 @@ const tryOnce = async (
       body: content?.chunks,
       endsAt,
     };
-    return interpreted(
-      await sendRequest(url, { ...request, maxCharacters: (status) => maxCharacters(method, status) }),
-    );
+    return interpreted(await sendRequest(url, { ...request, maxCharacters: () => maxJsonCharacters }));
   } catch (error) {
     // An error in the body (no file, another file, S3 unavailable) is not the carrier's.
     if (content?.failure()) throw content.failure();
@@ -161,14 +165,8 @@ const outcomeOf = (meaning: keyof typeof meanings) => {
 
 /** The length to which a response, and the carrier's text for the customer, are shortened for receipts. */
 const keptCharacters = 500;
+/** A longer response is cut off, and therefore not JSON. */
 const maxJsonCharacters = 4_000_000;
-
-/**
- * Only a GET's response and a refusal, which may contain a reason, are needed as complete JSON. Of others, more is read than is kept, so
- * that the token is complete where it is masked.
- */
-const maxCharacters = (method: string, status: number) =>
-  method === "GET" || (status >= 400 && status < 500) ? maxJsonCharacters : 2 * keptCharacters;
 
 const CustomerText = z.object({ reason: z._default(z.string(), "") });
 
@@ -177,7 +175,7 @@ export const interpret = (method: string, { status, headers, text }: HttpRespons
   const customerText = z.safeParse(CustomerText, json).data?.reason.trim();
   const reason = customerText ? beginningIn(customerText) : null;
   return {
-    ...outcomeOf(meaningOf({ method, status, json, reason })),
+    ...outcomeOf(meaningOf({ method, status, text, json, reason })),
     status,
     text: beginningIn(text),
     reason,

@@ -1,11 +1,19 @@
+import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import type { SignedFile } from "../attachments/files.ts";
+import { env } from "../env.ts";
 import { type CarrierResponse, callCarrier, describeFailure, describeRefusal } from "./carrier-client.ts";
 import { FileError, type FilePart, filePartBody } from "./carrier-form.ts";
 import type { Receipt } from "./checkout-schema.ts";
 import { lateMs } from "./limits.ts";
 
 /** The calls of the carrier's API. Repetitions of a call share its idempotency key. See docs/carrier.md. */
+
+/** Names the carrier of this deployment: a hash of its address or of its adapter function. */
+export const currentCarrier = (): string => {
+  const address = env.carrierFunction() ?? new URL(env.carrierUrl()).href.replace(/\/$/, "");
+  return createHash("sha256").update(address).digest("hex").slice(0, 16);
+};
 
 const attachmentPath = (order: string, request: string, attachment: string) =>
   `/carts/${order}/requests/${request}/attachments/${attachment}`;
@@ -62,13 +70,13 @@ export type CartAnswer =
 export const askUpstream = async (order: string): Promise<CartAnswer> => {
   const response = await callCarrier({ method: "GET", path: `/carts/${order}` });
   const { settles, json, wait_seconds } = response;
-  if (["refused", "denied", "conflict"].includes(settles)) return { cart: "cannot say" };
+  if (settles !== "done" && settles !== "nothing") return { cart: "cannot say" };
   const { data } = z.safeParse(CartDocument, settles === "done" ? json : undefined);
   if (data) return { cart: data.checked_out ? "checked out" : "open" };
-  const failure =
-    settles === "done"
-      ? `its response lacks the boolean checked_out (${describeRefusal(response)})`
-      : describeFailure(response);
+  const isSuccess = response.status !== null && response.status < 300;
+  const failure = isSuccess
+    ? `its response lacks the boolean checked_out (${describeRefusal(response)})`
+    : describeFailure(response);
   return { cart: "later", failure, wait_seconds };
 };
 

@@ -76,7 +76,7 @@ export const callsEndBy = (last: CheckoutRun | undefined, now: Date): string => 
 /** Returns the new lock, or undefined if another run was faster. */
 const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, now: Date) => {
   // An operator may settle the outcome meanwhile, so the lock is conditional on both.
-  const { outcome_unknown = false, checked_out = false } = last ?? {};
+  const { outcome_unknown = false, checked_out = false, carrier = null } = last ?? {};
   const locked: CheckoutRun = {
     run,
     attempt: (last?.attempt ?? 0) + 1,
@@ -89,7 +89,9 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
     reason: null,
     failure: null,
     outcome_unknown,
+    carrier,
     sealed: false,
+    accepted: false,
     checked_out,
     consecutive_waits: 0,
     last_answer: null,
@@ -143,11 +145,13 @@ export const withoutResult = "The run stopped without reporting a result.";
 export const withSentence = (reason: string | null, sentence: string): string =>
   reason === null ? sentence : `${reason.replace(/[^.!?]$/, "$&.")} ${sentence}`;
 
+export const startAgain = "Start the checkout again once the carrier is available.";
+
 export const unknownCart = "It is unknown whether the cart is checked out.";
 
 /** Returns a run's reason. While the outcome is unknown, adds how it becomes known. `when`: when the next run asks. */
 const withDoubt = (reason: string, { outcome_unknown, checked_out }: CheckoutRun, when: string): string => {
-  if (!outcome_unknown) return reason;
+  if (!outcome_unknown || reason.includes(unknownCart)) return reason;
   if (checked_out)
     return withSentence(reason, "The carrier has checked the cart out. The next run completes the order.");
   const next = `${unknownCart} The next run asks the carrier first${when}. If it cannot say, ask its support and record the outcome with order settle.`;

@@ -31,8 +31,12 @@ export const CheckoutRun = z.object({
   failure: z.nullable(FailureKind),
   /** It is unknown whether the carrier has checked the cart out: a run has requested that, or a 409 to another call suggests it. */
   outcome_unknown: z.boolean(),
+  /** The carrier whose cart that is; null before the first call that may check out a cart. */
+  carrier: z.nullable(z.string()),
   /** This run has sealed the order, for the checkout of the cart. */
   sealed: z.boolean(),
+  /** The carrier has accepted this run's checkout of the cart, but has not said that it is done. The run asks until it says so. */
+  accepted: z.boolean(),
   /** The carrier has responded that it has checked the cart out. This is final. */
   checked_out: z.boolean(),
   /** How often in a row the run has waited for the carrier. */
@@ -50,6 +54,13 @@ export const Receipt = z.object({
   ...CarrierReceipt.shape,
   sha256: z.string(),
   bytes: z.number(),
+  /** The carrier that this receipt is about: see `currentCarrier`. No other carrier has anything of it. */
+  carrier: z.string(),
+  /**
+   * Whether the carrier has some version of it: `yes` once it has confirmed a PUT, until a DELETE may have acted; `perhaps` while a
+   * PUT or a DELETE may have acted. If it has none, nothing needs to be withdrawn.
+   */
+  held: z.enum(["no", "perhaps", "yes"]),
   /** The version of the attachment whose metadata were sent. */
   version: z.number(),
   /** The number of forwarding calls announced. Each announcement replaces the last. 0: the file has only waited for its scan. */
@@ -97,6 +108,8 @@ export const State = z.object({
   consecutive_waits: z.number(),
   /** The order's version that the carrier has in full; null before all of it was forwarded. */
   version: z.nullable(z.number()),
+  /** The carrier that has it: a deployment may bring another one between two steps. */
+  carrier: z.nullable(z.string()),
 });
 export type State = z.infer<typeof State>;
 
@@ -112,4 +125,5 @@ export const firstState = (order_id: string): State => ({
   passes_left: checkoutLimits.passes,
   consecutive_waits: 0,
   version: null,
+  carrier: null,
 });

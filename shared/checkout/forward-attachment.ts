@@ -6,10 +6,10 @@ import { env } from "../env.ts";
 import { ApiError, isUnavailable } from "../errors.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
-import { putUpstream, withdrawUpstream } from "./carrier.ts";
-import { type CarrierResponse, describeFailure, describeRefusal } from "./carrier-client.ts";
+import { currentCarrier, putUpstream, withdrawUpstream } from "./carrier.ts";
+import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
-import { stopRun } from "./checkout-run.ts";
+import { startAgain, stopRun } from "./checkout-run.ts";
 import { CheckoutRun, type Receipt } from "./checkout-schema.ts";
 import type { Plan } from "./plan.ts";
 import {
@@ -17,6 +17,7 @@ import {
   announcement,
   completeReceipt,
   isInFlight,
+  ofThisCarrier,
   replaceReceipt,
   restoreReceipt,
   secondsInFlight,
@@ -47,8 +48,9 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   const { request } = target;
   const { attachment, receipt } = planned;
   const announced = announcement(planned, new Date());
-  if (receipt && announced.version !== receipt.version && isInFlight(receipt))
-    return waitForCall(receipt, `${subject(request, receipt)} cannot be sent with its new metadata yet`);
+  const known = ofThisCarrier(receipt);
+  if (known && announced.version !== known.version && isInFlight(known))
+    return waitForCall(known, `${subject(request, known)} cannot be sent with its new metadata yet`);
   const outdated = receipt && (await resultIfOutdated(target, announced));
   if (outdated) return outdated;
   if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
@@ -133,15 +135,18 @@ const recordScan = async (call: AnnouncedCall, attachment: Attachment, found: st
   const what = subject(target.request, announced);
   // FAILED is an error of GuardDuty itself.
   if (found === null || found === "FAILED") {
-    const waiting = { last_answer: "waits for the malware scan", attempts: before?.attempts ?? 0, isOver: true };
+    const waiting = { last_answer: "waits for the malware scan", attempts: before?.attempts ?? 0, ...unsent(call) };
     const receipt = await completeReceipt(call, waiting);
     return { ...waitFor(receipt ?? announced, `${what} waits for the malware scan.`), unscanned: true };
   }
-  const refused = { answer: `malware scan: ${found}`, reason: customerReason(found, attachment), isOver: true };
+  const refused = { answer: `malware scan: ${found}`, reason: customerReason(found, attachment), ...unsent(call) };
   if (!(await completeReceipt(call, { ...refused, state: "refused" }))) return leaveToOther(target, announced);
   await stopRun(target.ref, "refused", `${what} was refused by the malware scan, not forwarded: ${found}`);
   return { kind: "stop" };
 };
+
+/** The outcome of a call that was announced and not sent. */
+const unsent = ({ before }: AnnouncedCall) => ({ held: ofThisCarrier(before)?.held ?? "no", isOver: true }) as const;
 
 const customerReason = (found: string, { encrypted }: Attachment) => {
   if (found === "THREATS_FOUND") return "The file contains malware.";
@@ -187,7 +192,7 @@ export const withdrawOne = async (target: Target, receipt: Receipt): Promise<Don
   return isForwarding ? { kind: "done" } : { kind: "stop" };
 };
 
-/** Records what a response settles. While an earlier attempt may still act, only `done` counts; otherwise, waits and repeats the call. */
+/** Records what a response settles. While an earlier attempt may still act, waits and repeats the call unless it is done. */
 const recordResponse = async (
   call: AnnouncedCall,
   response: CarrierResponse,
@@ -195,34 +200,54 @@ const recordResponse = async (
 ): Promise<Done> => {
   const { target, before, announced } = call;
   const { settles, status, text: answer, reason } = response;
-  const what = subject(target.request, announced);
+  const known = ofThisCarrier(before);
   const isOver = !response.mayStillAct;
-  const waits = !isOver || (before && isInFlight(before));
-  if (settles === "nothing" || (waits && settles !== "done")) {
-    const last_answer = describeFailure(response);
-    const ended = (await completeReceipt(call, { last_answer, isOver })) ?? announced;
-    const seconds = settles === "nothing" ? response.wait_seconds : secondsInFlight(ended);
-    return waitFor(
-      ended,
-      `${what} could not be ${decision}: the carrier was unavailable for too long (${last_answer}).`,
-      seconds,
-    );
-  }
+  const held = response.mayHaveActed ? announced.held : (known?.held ?? "no");
+  // A 404 to a DELETE of what the carrier has confirmed comes from another system, or the carrier has lost the attachment.
+  const isDone = settles === "done" || (settles === "gone" && held !== "yes");
+  const waits = !isOver || (known && isInFlight(known));
+  if (settles === "nothing" || (waits && !isDone)) return repeatLater(call, response, held, decision);
   const decided = { status, answer, reason, last_answer: null, isOver };
-  if (settles === "done") {
-    const recorded = await completeReceipt(call, { ...decided, state: decision });
+  if (isDone) {
+    const now = decision === "forwarded" ? "yes" : "no";
+    const recorded = await completeReceipt(call, { ...decided, held: now, state: decision });
     return recorded ? { kind: "done" } : leaveToOther(target, announced);
   }
-  // A conflict is no refusal. Neither is a denial after an attempt that may have acted, because a proxy may have sent it.
-  const mayHaveActed = response.mayHaveActed || (before?.in_flight_until ?? null) !== null;
-  const isRefusal = settles === "refused" || (settles === "denied" && !mayHaveActed);
-  const refusal = isRefusal ? ({ state: "refused", refused: `not ${decision}` } as const) : { reason: null };
-  if (!(await completeReceipt(call, { ...decided, ...refusal }))) return leaveToOther(target, announced);
-  const stopped = isRefusal
-    ? `${what} was refused by the carrier, not ${decision}: ${describeRefusal(response)}`
-    : `${what} may or may not have been ${decision}. The carrier responded: ${describeRefusal(response)}`;
+  if (settles === "refused") {
+    const refusal = { ...decided, held, state: "refused", refused: `not ${decision}` } as const;
+    if (!(await completeReceipt(call, refusal))) return leaveToOther(target, announced);
+    const why = `was refused by the carrier, not ${decision}: ${describeRefusal(response)}`;
+    await stopRun(target.ref, "refused", `${subject(target.request, announced)} ${why}`);
+    return { kind: "stop" };
+  }
+  // Any other response says nothing about the letter. The next run takes another 404 to the DELETE as the carrier's word.
+  const unsettled = { ...decided, reason: null, held: settles === "gone" ? "perhaps" : held } as const;
+  if (!(await completeReceipt(call, unsettled))) return leaveToOther(target, announced);
+  const mayHaveActed = response.mayHaveActed || (known?.in_flight_until ?? null) !== null;
+  return stopUnsettled(call, response, mayHaveActed ? `may or may not have been ${decision}` : `was not ${decision}`);
+};
+
+const repeatLater = async (call: AnnouncedCall, response: CarrierResponse, held: Receipt["held"], decision: string) => {
+  const last_answer = describeFailure(response);
+  const isOver = !response.mayStillAct;
+  const ended = (await completeReceipt(call, { last_answer, held, isOver })) ?? call.announced;
+  const seconds = response.settles === "nothing" ? response.wait_seconds : secondsInFlight(ended);
+  const what = subject(call.target.request, ended);
+  const why = `the carrier was unavailable for too long (${last_answer}). ${startAgain}`;
+  return waitFor(ended, `${what} could not be ${decision}: ${why}`, seconds);
+};
+
+/** Ends the run after a response that leaves open what the carrier has. */
+const stopUnsettled = async ({ target, announced }: AnnouncedCall, response: CarrierResponse, outcome: string) => {
+  const { settles } = response;
+  const what = subject(target.request, announced);
+  const said = settles === "denied" ? describeDenial(response) : describeRefusal(response);
+  const reason =
+    settles === "gone"
+      ? `${what} is unknown to the carrier, which has confirmed it before: ${said}. Ask the carrier what its cart has, then start the checkout again.`
+      : `${what} ${outcome}. The carrier responded: ${said}`;
   // A conflict: the cart may be checked out already, although no run has requested it.
-  const doubt = settles === "conflict" ? { outcome_unknown: true, calls_end_by: new Date().toISOString() } : {};
-  await stopRun(target.ref, settles === "refused" ? "refused" : "fault", stopped, doubt);
-  return { kind: "stop" };
+  const doubt = { outcome_unknown: true, carrier: currentCarrier(), calls_end_by: new Date().toISOString() };
+  await stopRun(target.ref, "fault", reason, settles === "conflict" ? doubt : {});
+  return { kind: "stop" } as const;
 };

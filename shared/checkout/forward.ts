@@ -2,6 +2,7 @@ import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Order } from "../tenants/tenant-schema.ts";
+import { currentCarrier } from "./carrier.ts";
 import { forwarding, stopRun, updateRun } from "./checkout-run.ts";
 import type { RunRef, State, StepResult } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
@@ -22,7 +23,7 @@ export const forwardOrder = async ({ run, ...state }: State & RunRef): Promise<S
     await updateRun(ref, { consecutive_waits: 0, last_answer: null, next_try_at: null }, forwarding);
   const consecutive_waits = progress ? 0 : state.consecutive_waits;
   const after = { ...state, consecutive_waits, passes_left: state.passes_left - 1 };
-  return resultOf(ref, { ...after, version: order.attachments_version }, ending);
+  return resultOf(ref, { ...after, version: order.attachments_version, carrier: currentCarrier() }, ending);
 };
 
 /** Why the work ends before the carrier has everything. */
@@ -54,7 +55,8 @@ async function* callsOf(ref: RunRef, order: Order, isOver: () => boolean): Async
   const requests = await forwardableRequests(order.id);
   for (let start = 0; start < requests.length && !isOver(); start += checkoutLimits.requestsAtOnce) {
     const some = requests.slice(start, start + checkoutLimits.requestsAtOnce);
-    const plans = await Promise.all(some.map(async (request) => ({ request, ...(await planOf(request, ofOrder)) })));
+    const planned = async (request: string) => ({ request, ...(await planOf(request, ofOrder, currentCarrier())) });
+    const plans = await Promise.all(some.map(planned));
     for (const { request, account, forward, withdraw } of plans) {
       const target = { ref, request, accounts: { order: order.account, request: account } };
       for (const receipt of withdraw) yield () => withdrawOne(target, receipt);

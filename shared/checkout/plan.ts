@@ -1,10 +1,10 @@
 import { type Attachment, isUpToDate } from "../attachments/attachment-schema.ts";
 import { allAttachments } from "../attachments/attachments.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
-import { get, parseItem, queryAll } from "../table/read.ts";
+import { get, parseItem, queryAll, readItem } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Order, Request } from "../tenants/tenant-schema.ts";
-import { Receipt, Sealed } from "./checkout-schema.ts";
+import { CheckoutRun, Receipt, Sealed } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits } from "./limits.ts";
 
@@ -24,10 +24,14 @@ export type Plan = {
 };
 
 /**
- * Compares the attachments of a request and of its order with the request's receipts. Reads the receipts last, so that it finds the
- * receipt of a deleted attachment even if that was written a moment ago.
+ * Compares the attachments of a request and of its order with the request's receipts of this carrier. Reads the receipts last, so
+ * that it finds the receipt of a deleted attachment even if that was written a moment ago.
  */
-export const planOf = async (requestId: string, ofOrder: readonly OwnedAttachment[]): Promise<Plan> => {
+export const planOf = async (
+  requestId: string,
+  ofOrder: readonly OwnedAttachment[],
+  carrier: string | null,
+): Promise<Plan> => {
   const { account } = parseItem(Request, await get(keys.request(requestId)));
   const owned = [...ofOrder, ...(await attachmentsOf({ type: "request", id: requestId }))];
   const receipts = new Map((await receiptsOf(requestId)).map((receipt) => [receipt.attachment, receipt]));
@@ -36,10 +40,15 @@ export const planOf = async (requestId: string, ofOrder: readonly OwnedAttachmen
     account,
     forward: owned
       .map((each) => ({ ...each, receipt: receipts.get(each.attachment.id) }))
-      .filter(({ receipt, attachment }) => receipt?.state !== "forwarded" || !isUpToDate(receipt, attachment)),
-    withdraw: [...receipts.values()].filter(({ attachment, state }) => state !== "withdrawn" && !ids.has(attachment)),
+      .filter(({ receipt, attachment }) => !isForwarded(receipt, carrier) || !isUpToDate(receipt, attachment)),
+    withdraw: [...receipts.values()].filter(
+      (receipt) => receipt.held !== "no" && receipt.carrier === carrier && !ids.has(receipt.attachment),
+    ),
   };
 };
+
+const isForwarded = (receipt: Receipt | undefined, carrier: string | null): receipt is Receipt =>
+  receipt?.state === "forwarded" && receipt.carrier === carrier;
 
 /** Counts an order's attachments that are not forwarded as they are now, and deleted ones that are not withdrawn. */
 export const lateChanges = async (orderId: string) => {
@@ -47,9 +56,10 @@ export const lateChanges = async (orderId: string) => {
   const { seal } = parseItem(Sealed, item);
   const [added, deleted] = [new Set<string>(), new Set<string>()];
   if (seal?.version !== parseItem(Order, item).attachments_version) {
+    const { carrier = null } = (await readItem(CheckoutRun, keys.checkout(orderId))) ?? {};
     const ofOrder = await attachmentsOf({ type: "order", id: orderId });
     await forEachConcurrently(checkoutLimits.concurrency, await forwardableRequests(orderId), async (id) => {
-      const { forward, withdraw } = await planOf(id, ofOrder);
+      const { forward, withdraw } = await planOf(id, ofOrder, carrier);
       for (const { attachment } of forward) added.add(attachment.id);
       for (const { attachment } of withdraw) deleted.add(attachment);
     });

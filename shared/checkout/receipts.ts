@@ -2,6 +2,7 @@ import { sentMetadataOf } from "../attachments/attachment-schema.ts";
 import { recordOf } from "../history/record.ts";
 import { keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
+import { currentCarrier } from "./carrier.ts";
 import { originOf } from "./checkout-run.ts";
 import type { Receipt, RunRef } from "./checkout-schema.ts";
 import { lateMs, maxCallMs } from "./limits.ts";
@@ -56,7 +57,7 @@ export const completeReceipt = async (
 ): Promise<Receipt | undefined> => {
   const now = new Date();
   // A call of another step, or of one that was killed, may still be in flight.
-  const earlier = before?.in_flight_until ?? null;
+  const earlier = ofThisCarrier(before)?.in_flight_until ?? null;
   const in_flight_until = isOver ? earlier : laterOf(now.getTime() + lateMs(announced.bytes), earlier);
   const completed = { ...announced, ...outcome, at: now.toISOString(), in_flight_until };
   const unmet = await transact({
@@ -82,9 +83,14 @@ const recordDecision = (
   return recordOf({ type: `${type}.${state}`, ...change }, originOf(ref, now));
 };
 
+/** Returns a receipt unless it is about another carrier, where nothing of this one can be in flight or held. */
+export const ofThisCarrier = (receipt: Receipt | undefined): Receipt | undefined =>
+  receipt?.carrier === currentCarrier() ? receipt : undefined;
+
 /** Announces a call with the current metadata. The call is in flight until its last attempt, and the carrier's work on it, have ended. */
 export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
   const endsBy = now.getTime() + maxCallMs(attachment.bytes) + lateMs(attachment.bytes);
+  const known = ofThisCarrier(receipt);
   return {
     attachment: attachment.id,
     of,
@@ -92,11 +98,13 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
     at: now.toISOString(),
     sha256: attachment.sha256,
     bytes: attachment.bytes,
+    carrier: currentCarrier(),
+    held: known?.held === "yes" ? "yes" : "perhaps",
     sent: sentMetadataOf(attachment),
     version: attachment.version,
     attempts: (receipt?.attempts ?? 0) + 1,
     withdrawals: (receipt?.withdrawals ?? 0) + (receipt?.state === "withdrawn" ? 1 : 0),
-    in_flight_until: laterOf(endsBy, receipt?.in_flight_until ?? null),
+    in_flight_until: laterOf(endsBy, known?.in_flight_until ?? null),
     status: null,
     answer: null,
     reason: null,
@@ -107,6 +115,7 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
 /** Announces a call that withdraws an attachment. */
 export const withdrawal = (receipt: Receipt, now: Date): Receipt => ({
   ...receipt,
+  held: "perhaps",
   at: now.toISOString(),
   in_flight_until: laterOf(now.getTime() + maxCallMs(0) + lateMs(0), receipt.in_flight_until),
 });

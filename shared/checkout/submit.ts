@@ -1,9 +1,17 @@
 import { keys } from "../table/keys.ts";
 import { readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
-import { askUpstream, checkOutUpstream } from "./carrier.ts";
-import { type CarrierResponse, describeFailure, describeRefusal } from "./carrier-client.ts";
-import { nothingToRetry, readRun, recordEnd, secondsUntil, updateRun } from "./checkout-run.ts";
+import { askUpstream, type CartAnswer, checkOutUpstream, currentCarrier } from "./carrier.ts";
+import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
+import {
+  nothingToRetry,
+  readRun,
+  recordEnd,
+  secondsUntil,
+  startAgain,
+  unknownCart,
+  updateRun,
+} from "./checkout-run.ts";
 import { type CheckoutRun, type RunRef, Sealed, type State, type StepResult } from "./checkout-schema.ts";
 import { checkoutLimits, graceMs, lateMs, maxCallMs, pauseSeconds } from "./limits.ts";
 import { lateChanges } from "./plan.ts";
@@ -23,7 +31,14 @@ export const submitOrder = async ({ run, ...state }: State & RunRef): Promise<St
   if (before?.run !== run || before.status !== "RUNNING") return { ...state, next: "FAIL" };
   const submission = { ref, state, before };
   if (before.checked_out) return finish(submission);
-  return before.outcome_unknown && !before.sealed ? ask(submission) : checkOutCart(submission);
+  if (before.outcome_unknown && before.carrier !== currentCarrier()) return stopForOtherCarrier(submission);
+  return before.outcome_unknown && (!before.sealed || before.accepted) ? ask(submission) : checkOutCart(submission);
+};
+
+/** Only the carrier that was called can say what it has done. */
+const stopForOtherCarrier = (submission: Submission) => {
+  const reason = `The carrier's address has changed. ${unknownCart} Ask the carrier that was called, and record the outcome with order settle.`;
+  return stop(submission, submission.before.calls_end_by, { reason, failure: "fault" }, true);
 };
 
 /** Forwards again because the order has changed, if the run has passes left. */
@@ -43,9 +58,13 @@ const lookAgain = ({ state }: Submission): StepResult => {
   return { ...state, consecutive_waits, next: "WAIT_TO_SUBMIT", wait_seconds: 1 };
 };
 
-/** Asks whether an earlier run has checked the cart out. If the carrier cannot say, repeats that run's call for a sealed order. */
+/**
+ * Asks whether the carrier has checked out the cart that this run has sent and it has accepted, or that an earlier run may have sent.
+ * If the carrier cannot say, repeats an earlier run's call for a sealed order.
+ */
 const ask = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
+  if (before.accepted) return askWhenAccepted(submission, before.calls_end_by);
   const secondsLeft = secondsUntil(before.calls_end_by, new Date());
   if (secondsLeft > 0) {
     const waiting = { last_answer: "an earlier call may be in progress", next_try_at: before.calls_end_by };
@@ -54,16 +73,34 @@ const ask = async (submission: Submission): Promise<StepResult> => {
   }
   const answer = await askUpstream(ref.order_id);
   if (answer.cart === "checked out") return finish(submission);
-  if (answer.cart === "later") {
-    const { failure: last_answer, wait_seconds } = answer;
-    const giveUp = `For too long, the carrier has not confirmed whether the cart is checked out: ${last_answer}.`;
-    return postpone(submission, before.calls_end_by, { giveUp, last_answer, wait_seconds }, true);
-  }
+  if (answer.cart === "later") return postpone(submission, before.calls_end_by, withoutAnswer(answer), true);
   const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;
   if (answer.cart === "cannot say" && isSealed) return checkOutCart(submission);
   const { calls_end_by } = before;
   const known = { calls_end_by: later(new Date(), calls_end_by, 0), consecutive_waits: 0, ...nothingToRetry };
   return conclude(submission, calls_end_by, known, false, roundOf(state));
+};
+
+const withoutAnswer = ({ failure, wait_seconds }: Extract<CartAnswer, { cart: "later" }>): Wait => {
+  const giveUp = `For too long, the carrier has not confirmed whether the cart is checked out: ${failure}.`;
+  return { giveUp, last_answer: failure, wait_seconds };
+};
+
+/** Some carriers accept the checkout before they place the order, so an open cart is asked for again. */
+const askWhenAccepted = async (submission: Submission, announced: string, changes: Changes = {}) => {
+  const answer = await askUpstream(submission.ref.order_id);
+  if (answer.cart === "checked out" || answer.cart === "cannot say") return complete(submission);
+  const giveUp =
+    "The carrier has accepted the checkout of the cart, but for too long says that the cart is not checked out: ask it why.";
+  const open = { giveUp, last_answer: "it has accepted the checkout and not completed it", wait_seconds: 0 };
+  const wait = answer.cart === "later" ? withoutAnswer(answer) : open;
+  return postpone(submission, announced, wait, true, { ...changes, accepted: true });
+};
+
+/** Records at once that the carrier has checked the cart out, which is final whatever has happened to the run meanwhile. */
+const complete = async (submission: Submission): Promise<StepResult> => {
+  await updateRun(submission.ref, { checked_out: true }, { outcome_unknown: true });
+  return finish(submission);
 };
 
 /**
@@ -73,9 +110,11 @@ const ask = async (submission: Submission): Promise<StepResult> => {
 const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
   const { outcome_unknown } = before;
+  const carrier = currentCarrier();
+  if (!outcome_unknown && state.carrier !== carrier) return forwardAgain(submission);
   const endsBy = Date.now() + maxCallMs(0);
   const calls_end_by = later(new Date(), before.calls_end_by, graceMs());
-  const announced = { outcome_unknown: true, calls_end_by, ...(!outcome_unknown && { sealed: true }) };
+  const announced = { outcome_unknown: true, carrier, calls_end_by, ...(!outcome_unknown && { sealed: true }) };
   const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
   const unchanged = { attachments_version: state.version };
   const unmet = await transact({
@@ -103,34 +142,51 @@ const recordResponse = async (
   sentAt: number,
   response: CarrierResponse,
 ): Promise<StepResult> => {
-  const { ref, before } = submission;
-  const { settles, reason } = response;
+  const { before } = submission;
+  const { settles } = response;
   const now = new Date();
   // The same call of another copy of this step, or of one that was killed, may still be in flight.
   const isInFlight = response.mayStillAct || Date.parse(before.calls_end_by) > sentAt;
-  const done = { checked_out: true } as const;
-  if (settles === "done") {
-    // This is final, whatever has happened to the run meanwhile.
-    await updateRun(ref, done, { outcome_unknown: true });
-    return finish(submission);
-  }
-  if (settles === "conflict" && reason === null && !isInFlight) {
-    // If another copy has called since, the conflict may be with that call.
-    const isDone = await updateRun(ref, done, { status: "RUNNING", outcome_unknown: true, calls_end_by: announced });
-    return isDone ? finish(submission) : lookAgain(submission);
-  }
-  const mayHaveActed = before.outcome_unknown || response.mayHaveActed;
+  if (settles === "done") return complete(submission);
   const calls_end_by = later(now, before.calls_end_by, response.mayStillAct ? lateMs(0) : 0);
+  if (settles === "accepted") return askWhenAccepted(submission, announced, { calls_end_by });
+  const mayHaveActed = before.outcome_unknown || response.mayHaveActed;
   if (settles === "nothing" || isInFlight) {
     const last_answer = describeFailure(response);
-    const giveUp = `The carrier was unavailable for too long to check the cart out: ${last_answer}.`;
+    const giveUp = `The carrier was unavailable for too long to check the cart out: ${last_answer}. ${startAgain}`;
     const wait_seconds = settles === "nothing" ? response.wait_seconds : secondsUntil(calls_end_by, now);
     return postpone(submission, announced, { giveUp, last_answer, wait_seconds }, mayHaveActed, { calls_end_by });
   }
-  const refusal = `The carrier refused to check the cart out: ${describeRefusal(response)}`;
-  const failure = settles === "refused" ? "refused" : "fault";
-  const doubt = settles === "conflict" || (settles === "denied" && mayHaveActed);
-  return stop(submission, announced, { reason: refusal, failure, calls_end_by }, doubt);
+  if (settles === "conflict") return decideConflict(submission, announced, response, calls_end_by);
+  if (settles === "refused")
+    return stop(submission, announced, { reason: refusal(response), failure: "refused", calls_end_by }, false);
+  const reason = `The carrier did not check the cart out: ${describeDenial(response)}`;
+  return stop(submission, announced, { reason, failure: "fault", calls_end_by }, mayHaveActed);
+};
+
+const refusal = (response: CarrierResponse) =>
+  `The carrier refused to check the cart out: ${describeRefusal(response)}`;
+
+/** A 409 may mean that the cart is checked out, be another conflict, or come from a gateway. The carrier's GET decides, if it can. */
+const decideConflict = async (
+  submission: Submission,
+  announced: string,
+  response: CarrierResponse,
+  calls_end_by: string,
+): Promise<StepResult> => {
+  const { reason: words, json } = response;
+  const answer = await askUpstream(submission.ref.order_id);
+  if (answer.cart === "checked out") return complete(submission);
+  if (answer.cart === "later") return postpone(submission, announced, withoutAnswer(answer), true, { calls_end_by });
+  if (answer.cart === "cannot say" && words === null && json !== undefined) {
+    // If another copy has called since, the conflict may be with that call.
+    const unchanged = { status: "RUNNING", outcome_unknown: true, calls_end_by: announced } as const;
+    const isDone = await updateRun(submission.ref, { checked_out: true }, unchanged);
+    return isDone ? finish(submission) : lookAgain(submission);
+  }
+  const doubt = answer.cart === "cannot say";
+  const failure = doubt || words === null ? "fault" : "refused";
+  return stop(submission, announced, { reason: refusal(response), failure, calls_end_by }, doubt);
 };
 
 /** Returns a time that is at least `ms` after now, and later than `before`. */
@@ -151,7 +207,7 @@ const conclude = async (
   const unmet = await transact({
     run: {
       update: keys.checkout(order_id),
-      set: { ...changes, outcome_unknown: doubt, ...(!doubt && { sealed: false }) },
+      set: { ...changes, outcome_unknown: doubt, ...(!doubt && { sealed: false, accepted: false }) },
       when: { equals: { ...isOwn(submission), calls_end_by: announced } },
     },
     order: doubt ? undefined : { update: keys.order(order_id), remove: ["seal"], when: { exists: true } },

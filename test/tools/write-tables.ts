@@ -116,10 +116,13 @@ const limitRows = {
 
 const settled: Readonly<Record<Meaning["settles"], string>> = {
   done: "done",
+  accepted: "the GET decides: `true` or cannot say: done; `false`: nothing, and the run asks again later",
+  gone: "withdrawn, if the carrier has not confirmed the attachment or an earlier DELETE may have acted. Else nothing: the run fails, and the next DELETE takes the same response",
+  differs: "once no attempt may still act: the cart differs from the manifest, so the run forwards again what differs",
   refused: "refused, once no attempt may still act",
   conflict:
-    "once no attempt may still act: to a POST without a `reason`, that the cart is checked out; else, that it may be",
-  denied: "once no attempt may still act: refused if none may have acted; else nothing, and the run fails",
+    "once no attempt may still act. To the POST, the GET decides: `true`: done; `false`: the run fails, `refused` if the 409 has a `reason`; cannot say: done if the 409 is JSON without a `reason`, else a doubt. To a PUT or a DELETE: a doubt",
+  denied: "once no attempt may still act: nothing. The run fails, and its reason names what to look at",
   nothing: "nothing: repeated later",
 };
 

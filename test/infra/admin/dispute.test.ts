@@ -37,7 +37,7 @@ const loggingCarrier = async (refusals: Map<string, [status: number, text: strin
       .filter((part) => /^\w{26}$/.test(part))
       .slice(1);
     const call = `${method} ${attachment}`.trim();
-    const [status, text] = refusals.get(call) ?? [200, `{"done":${log.length}}`];
+    const [status, text] = refusals.get(call) ?? [200, `{"done":${log.length},"checked_out":true}`];
     refusals.delete(call);
     const before = log.findLast((one) => one.request === request && one.attachment === attachment);
     const sent = method === "DELETE" && before ? before.sent : partsOf(form);
@@ -85,7 +85,7 @@ it("a dispute: refused, renamed, sent, deleted, kept, withdrawn: the history say
   refusals.set("POST", [422, "The cart is empty."]);
   await run("sent");
   await order.remove(0, letter);
-  refusals.set(`DELETE ${letter}`, [403, "Not now. ".repeat(70)]);
+  refusals.set(`DELETE ${letter}`, [403, `{"reason":"${"Not now. ".repeat(70)}"}`]);
   await run("kept");
   await run("done");
   await order.update("order", terms, { name: "Terms of June" });
@@ -133,7 +133,7 @@ it("a dispute: refused, renamed, sent, deleted, kept, withdrawn: the history say
 
   const why = `The attachment ${letter} of the request ${order.requests[0]} was refused by the carrier, not`;
   const failed = [
-    `${why} withdrawn: 403 ${"Not now. ".repeat(70).slice(0, 500)}`,
+    `${why} withdrawn: 403 ${`{"reason":"${"Not now. ".repeat(70)}`.slice(0, 500)}`,
     "The carrier refused to check the cart out: 422 The cart is empty.",
     `${why} forwarded: 422 {"reason":"The signature is missing."}`,
   ];

@@ -40,10 +40,18 @@ const withExecution = async (execution: "running" | "ended" | "unknown") => {
 describe("the start of a run", () => {
   it("locks the order, and knows the twenty runs before it", async () => {
     const { order, ref } = await storedOrder();
-    const state = { order_id: order, passes_left: 48, consecutive_waits: 0, version: null };
+    const state = { order_id: order, passes_left: 48, consecutive_waits: 0, carrier: null, version: null };
     expect(await beginRun(ref, now)).toEqual({ ...state, next: "FORWARD" });
     const fresh = { run: "this", status: "RUNNING", started_at: at(0), ended_at: null, reason: null, failure: null };
-    const calls = { outcome_unknown: false, sealed: false, checked_out: false, calls_end_by: at(0), grace_ms: 175_000 };
+    const calls = {
+      outcome_unknown: false,
+      carrier: null,
+      sealed: false,
+      accepted: false,
+      checked_out: false,
+      calls_end_by: at(0),
+      grace_ms: 175_000,
+    };
     const none = { consecutive_waits: 0, last_answer: null, next_try_at: null };
     const first = { ...fresh, ...calls, ...none, attempt: 1, earlier_runs: [] };
     expect(await readRun(order)).toEqual(first);

@@ -26,20 +26,32 @@ describe("a response of the carrier", () => {
   const every = ["GET", "PUT", "DELETE", "POST"];
   const [json, html] = ['{"error":"why"}', "<html>"];
   it.each<[keyof typeof meanings, readonly string[], readonly number[], readonly string[]]>([
-    ["success", every, [200, 204, 299], [json, html, ""]],
-    ["gone", ["DELETE"], [404, 410], [json, "{}", '{"reason":"why"}']],
-    ["denial", ["DELETE"], [404, 410], [html, ""]],
+    ["success", ["PUT", "DELETE"], [200, 201, 204], [json, "", " ", '{"checked_out":false}', "true", "[]"]],
+    ["success", ["GET"], [200, 201, 204], [json, html, ""]],
+    ["success", ["POST"], [200, 201, 204], ['{"checked_out":true}']],
+    ["unplaced", ["POST"], [200, 201, 204], ['{"checked_out":false}']],
+    ["accepted", ["POST"], [200, 201, 204], [json, "", '{"checked_out":"true"}', "true"]],
+    ["uncommitted", ["PUT", "DELETE", "POST"], [200, 201, 204], [html, "OK", '{"checked_out":tr']],
+    ["uncommitted", every, [202, 203, 206, 299], [json, html, "", '{"checked_out":true}']],
+    ["gone", ["DELETE"], [404, 410], [json, "{}", '{"reason":"why"}', ""]],
+    ["denial", ["DELETE"], [404, 410], [html]],
+    ["differs", ["POST"], [412], [json, "", '{"attachments":[]}', '{"reason":"why"}']],
+    ["denial", ["POST"], [412], [html]],
+    ["denial", ["PUT", "DELETE", "GET"], [412], [json, '{"reason":"why"}']],
     ["conflict", every, [409], [json, html, '{"reason":"why"}']],
     ["throttled", every, [429], [json, '{"reason":"why"}']],
     ["unanswered", every, [199, 408, 500, 502, 503, 504, 599], [json, html, '{"reason":"why"}']],
     ["unanswered", ["PUT", "DELETE", "POST"], [501], [json]],
     ["refusal", every, [422], [json, html, ""]],
-    ["refusal", every, [400, 401, 403, 499], ['{"reason":"why"}']],
+    ["refusal", every, [400, 403, 499], ['{"reason":"why"}']],
+    ["denial", every, [401, 407], ['{"reason":"why"}']],
     ["refusal", ["PUT", "POST", "GET"], [404, 410], ['{"reason":"why"}']],
     ["denial", every, [400, 401, 403, 405, 407, 428, 430, 499], [json, html, "", '{"reason":7}', '{"reason":" "}']],
     ["denial", ["PUT", "POST", "GET"], [404, 410], [json, html]],
     ["denial", ["GET"], [501], [json, html]],
-    ["redirect", every, [300, 302, 304, 399], [json, html, '{"reason":"why"}']],
+    ["diverted", ["POST"], [301, 302, 303], [json, html]],
+    ["redirect", ["PUT", "DELETE", "GET"], [301, 302, 303], [json, html]],
+    ["redirect", every, [300, 304, 307, 308, 399], [json, html, '{"reason":"why"}']],
   ])("means %s, to %j with %j", (meaning, methods, statuses, bodies) => {
     for (const method of methods)
       for (const status of statuses)
@@ -51,7 +63,9 @@ describe("a response of the carrier", () => {
             json: parsed,
             reason,
           } = interpret(method, { status, headers: {}, text });
-          expect(meaningOf({ method, status, json: parsed, reason }), `${method} ${status} ${text}`).toBe(meaning);
+          expect(meaningOf({ method, status, text, json: parsed, reason }), `${method} ${status} ${text}`).toBe(
+            meaning,
+          );
           const { acted, ...row } = meanings[meaning];
           expect({ settles, mayStillAct, mayHaveActed }).toMatchObject({
             settles: row.settles,
@@ -161,7 +175,7 @@ describe("a call", () => {
     failWith(attempts.map((attempt) => (typeof attempt === "string" ? errorWith({ code: attempt }) : undefined)));
     return carrier.respondInTurn(...attempts.filter((attempt) => typeof attempt === "number"));
   };
-  const call = { method: "POST", path: "/carts/1/checkout", idempotencyKey: "checkout-1" } as const;
+  const call = { method: "DELETE", path: "/carts/1/requests/2/attachments/3", idempotencyKey: "withdraw-1" } as const;
 
   const may = (mayHaveActed: boolean, mayStillAct: boolean) => ({ mayHaveActed, mayStillAct });
   it.each<[string, Attempt[], object]>([
@@ -199,7 +213,7 @@ describe("a call", () => {
     await callCarrier(call);
     await callCarrier({ method: "GET", path: "/carts/1" });
     expect(sent).toEqual([
-      ["POST", "/api/carts/1/checkout", "application/json", "identity", undefined, "checkout-1"],
+      ["DELETE", "/api/carts/1/requests/2/attachments/3", "application/json", "identity", undefined, "withdraw-1"],
       ["GET", "/api/carts/1", "application/json", "identity", "no-cache, no-store", undefined],
     ]);
   });
@@ -383,13 +397,13 @@ describe("a call", () => {
   });
 
   it.each([
-    ["200 with a long body, which is not read", 200, 1],
-    ["422 that comes before the whole body was sent", 422, 4_000_000],
-  ])("is over with a %s", async (_, status, bytes) => {
+    ["200 with an endless body, which is no document", 200, 1, may(true, true)],
+    ["422 that comes before the whole body was sent", 422, 4_000_000, may(false, false)],
+  ])("is over with a %s", async (_, status, bytes, outcome) => {
     const server = http.createServer((incoming, response) => {
       incoming.on("error", () => {});
       response.on("error", () => {});
-      response.writeHead(status).write("x".repeat(5_000));
+      response.writeHead(status).write("x".repeat(status === 200 ? 4_000_001 : 5_000));
       if (status !== 200) response.end();
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -402,7 +416,7 @@ describe("a call", () => {
     expect(await callCarrier({ ...call, body })).toMatchObject({
       status,
       text: "x".repeat(500),
-      ...may(status === 200, false),
+      ...outcome,
     });
   });
 
@@ -510,7 +524,8 @@ describe("a call", () => {
     const notInvoked = "its function could not be invoked:";
     const failed = "its function failed or returned no status: see the function's log";
     it.each<[string, CarrierResponse, object]>([
-      ["a text", returns({ status: 200, body: "why" }), { settles: "done", status: 200, text: "why" }],
+      ["a document", returns({ status: 200, body: { id: 1 } }), { settles: "done", status: 200, text: '{"id":1}' }],
+      ["a page", returns({ status: 200, body: "why" }), { settles: "nothing", mayHaveActed: true, text: "why" }],
       ["the first status", returns({ status: 200 }), { settles: "done", text: "" }],
       ["a header", returns({ status: 429, headers: { "Retry-After": "9" } }), { wait_seconds: 9, mayHaveActed: false }],
       ["the last status", returns({ status: 599 }), { status: 599, mayHaveActed: true }],

@@ -187,7 +187,7 @@ describe("a carrier that requires a token", () => {
     const order = await orderWithOneAttachment();
     await upstream.misbehave({ method: "PUT", action: "status", status: 401 });
     expect((await checkOut(order.id)).status).toBe("FAILED");
-    expect((await stateOf(order.id)).reason).toContain('not forwarded: 401 {"error":"injected fault"}');
+    expect((await stateOf(order.id)).reason).toContain('401 {"error":"injected fault"}. Check the carrier\'s token,');
     expect(await upstream.calls(order.id)).toEqual(["PUT 401"]);
   });
 });

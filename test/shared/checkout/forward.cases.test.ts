@@ -4,6 +4,7 @@ import { S3Client } from "@aws-sdk/client-s3";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
+import { currentCarrier } from "../../../shared/checkout/carrier.ts";
 import { callCarrier } from "../../../shared/checkout/carrier-client.ts";
 import { filePartBody } from "../../../shared/checkout/carrier-form.ts";
 import { failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
@@ -26,6 +27,7 @@ import {
   pass,
   refuses,
   running,
+  says,
   statesOf,
   stepByStep,
   storedOrder,
@@ -43,7 +45,7 @@ describe("forwarding an order", () => {
     const { order, request, shared, own, first, attach, remove } = await attached();
     await transact({ owner: { update: keys.order(order), set: { account: "another" }, when: {} } });
     const account = (await get(keys.request(request)))?.account;
-    const calls = carrier.respondInTurn(201, 200, [404, {}, "{}"]);
+    const calls = carrier.respondInTurn(201, 200, 204);
     const { run: _, ...state } = { ...first, passes_left: 2, consecutive_waits: 0 };
     expect(await forwardOrder(first)).toEqual({ ...state, next: "SUBMIT" });
     expect(await readRun(order)).toMatchObject({ consecutive_waits: 0, last_answer: null, next_try_at: null });
@@ -95,7 +97,9 @@ describe("forwarding an order", () => {
     next_try_at: at(60),
     last_answer: expect.stringMatching(/^it responded with (429|503)$/),
   };
-  const tooLong = expect.stringMatching(/the carrier was unavailable for too long \(it responded with (429|503)\)\.$/);
+  const tooLong = expect.stringMatching(
+    / for too long \(it responded with (429|503)\)\. Start the checkout again once /,
+  );
   it.each<[string, number, number, { readonly next: string; readonly [name: string]: unknown }, object]>([
     ["waits", 3, 1, { next: "WAIT_TO_FORWARD", passes_left: 2, consecutive_waits: 2, wait_seconds: 60 }, waiting],
     ["waits the last time", 2, 9, { next: "WAIT_TO_FORWARD", consecutive_waits: 10 }, { status: "RUNNING" }],
@@ -172,8 +176,48 @@ describe("forwarding an order", () => {
       { ...refused, reason: "The signature is missing." },
     ],
     ["a refusal after no response is no refusal yet", [503, 422], waits, { status: "RUNNING" }, unsettled],
-    ["a proxy's 403", [403], { next: "FAIL" }, { failure: "fault" }, { ...refused, status: 403 }],
-    ["a proxy's 403 after no response is no refusal yet", [500, 403], waits, { status: "RUNNING" }, unsettled],
+    [
+      "a 403 without a reason is no verdict on the letter",
+      [403],
+      { next: "FAIL" },
+      {
+        failure: "fault",
+        reason: expect.stringMatching(/ was not forwarded\. .*: 403 why\. Check the carrier's token /),
+      },
+      { state: "pending", status: 403, held: "no" },
+    ],
+    [
+      "a 401 is about the token, whatever its reason",
+      [refuses(401, "Unauthorized")],
+      { next: "FAIL" },
+      {
+        failure: "fault",
+        reason: expect.stringContaining("Check the carrier's token, then start the checkout again."),
+      },
+      { state: "pending", status: 401, reason: null },
+    ],
+    [
+      "a 413 is a gateway's",
+      [413],
+      { next: "FAIL" },
+      { failure: "fault", reason: expect.stringContaining("Raise the size limit of the gateway") },
+      { state: "pending", held: "no" },
+    ],
+    [
+      "a page is nobody's word",
+      Array(4).fill([200, {}, "<html>Back soon</html>"]),
+      { next: "WAIT_TO_FORWARD" },
+      { last_answer: "it responded with 200 <html>Back soon</html>" },
+      { state: "pending", in_flight_until: at(40.001), held: "perhaps" },
+    ],
+    [
+      "a 202 commits to nothing",
+      Array(4).fill([202, {}, ""]),
+      { next: "WAIT_TO_FORWARD" },
+      { last_answer: "it responded with 202" },
+      { state: "pending", in_flight_until: at(40.001) },
+    ],
+    ["a 403 after no response settles nothing yet", [500, 403], waits, { status: "RUNNING" }, unsettled],
     [
       "a redirect settles nothing",
       Array(4).fill([302, { Location: "/" }]),
@@ -215,19 +259,16 @@ describe("forwarding an order", () => {
   );
 
   it.each<[string, CarrierResponse, object, object]>([
+    ["204 withdraws", 204, { next: "SUBMIT" }, { state: "withdrawn", held: "no" }],
     [
-      "404 of the carrier, with JSON, withdraws",
+      "404 of what the carrier has confirmed settles nothing",
       [404, {}, '{"error":"none"}'],
-      { next: "SUBMIT" },
-      { state: "withdrawn" },
-    ],
-    ["410 likewise", [410, {}, "{}"], { next: "SUBMIT" }, { state: "withdrawn" }],
-    [
-      "404 of a proxy, with HTML, is none of the carrier's",
-      [404, {}, "<html>"],
       { next: "FAIL" },
-      { state: "refused", status: 404 },
+      { state: "forwarded", status: 404, held: "perhaps" },
     ],
+    ["410 likewise", [410, {}, ""], { next: "FAIL" }, { state: "forwarded", status: 410, held: "perhaps" }],
+    ["a page with 404", [404, {}, "<html>"], { next: "FAIL" }, { state: "forwarded", status: 404, held: "yes" }],
+    ["a page with 200", [200, busy[1], "<html>"], { next: "WAIT_TO_FORWARD" }, { state: "forwarded", held: "perhaps" }],
     ["409 leaves open whether the cart is checked out", 409, { next: "FAIL" }, { state: "forwarded", status: 409 }],
     ["503 is repeated", busy, { next: "WAIT_TO_FORWARD" }, { state: "forwarded", last_answer: was503 }],
   ])("of a DELETE: %s", async (_, response, result, receipt) => {
@@ -237,6 +278,74 @@ describe("forwarding an order", () => {
     await remove(0, own);
     expect(await forwardOrder(first)).toMatchObject(result);
     expect([calls, await receiptsOf(request)]).toMatchObject([[`PUT ${own}`, `DELETE ${own}`], [receipt]]);
+  });
+
+  it("takes a 404 to a DELETE for the carrier's word in the next run, and after a DELETE that may have acted", async () => {
+    const unknown: CarrierResponse = [404, {}, "{}"];
+    for (const before of [unknown, 504] as const) {
+      const { order, request, own, first, remove } = await attachedOne();
+      const calls = carrier.respondInTurn(201, before, unknown, unknown);
+      await forwardOrder(first);
+      await remove(0, own);
+      const isLost = before === unknown;
+      expect(await forwardOrder(first)).toMatchObject({ next: isLost ? "FAIL" : "SUBMIT" });
+      if (isLost) {
+        const reason =
+          / is unknown to the carrier, which has confirmed it before: 404 \{\}\. Ask the carrier what its cart has, /;
+        expect(await readRun(order)).toMatchObject({ failure: "fault", reason: expect.stringMatching(reason) });
+        await running(order);
+        expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
+      }
+      expect(await receiptsOf(request)).toMatchObject([{ state: "withdrawn", status: 404, held: "no" }]);
+      expect(calls).toEqual([`PUT ${own}`, `DELETE ${own}`, `DELETE ${own}`]);
+    }
+  });
+
+  it.each<[string, CarrierResponse, boolean]>([
+    ["a refusal", 422, false],
+    ["a 403", 403, false],
+    ["a 429", [429, busy[1]], false],
+    ["a 503", busy, true],
+    ["a page", [200, busy[1], "<html>"], true],
+    ["a 409", 409, true],
+  ])("withdraws a deleted attachment after %s only if the carrier may have it", async (_, response, isWithdrawn) => {
+    const { order, own, first, remove } = await attachedOne();
+    const calls = carrier.respondInTurn(response, [404, {}, ""]);
+    await forwardOrder(first);
+    await remove(0, own);
+    await running(order);
+    pass(600);
+    expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
+    expect(calls).toEqual([`PUT ${own}`, ...(isWithdrawn ? [`DELETE ${own}`] : [])]);
+  });
+
+  it("forwards everything to another carrier, waits for no call of the first one, and withdraws nothing there", async () => {
+    const { order, request, own, shared, attach, first, update, remove } = await attached();
+    const deleted = await attach(0);
+    carrier.respondInTurn(201, 201, 201);
+    await forwardOrder(first);
+    carrier.respondInTurn(504, [503, busy[1]]);
+    await update(0, own, { name: "New" });
+    await forwardOrder(first);
+    await remove(0, deleted);
+    vi.stubEnv("CARRIER_URL", `${carrier.url}/v2`);
+    const calls = carrier.respondInTurn(201, 201);
+    await update(0, own, { name: "Newer" });
+    expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT", carrier: currentCarrier() });
+    expect(calls.toSorted()).toEqual([`PUT ${own}`, `PUT ${shared}`].sort());
+    const before = (await receiptsOf(request)).find(({ attachment }) => attachment === deleted);
+    // At the first carrier, it is still to be withdrawn.
+    vi.stubEnv("CARRIER_URL", `${carrier.url}/`);
+    const back = carrier.respondInTurn(201, 201, 201);
+    expect([before, await forwardOrder(first)]).toMatchObject([
+      { state: "forwarded", held: "yes" },
+      { next: "SUBMIT" },
+    ]);
+    expect([back.length, back.includes(`DELETE ${deleted}`), await readRun(order)]).toMatchObject([
+      3,
+      true,
+      { reason: null },
+    ]);
   });
 
   it("gives up, while an earlier call may be in flight, with the carrier's last response", async () => {
@@ -388,7 +497,7 @@ it.each([
 describe("the receipt of a call", () => {
   const announced = async () => {
     const { request, own } = await attachedOne();
-    const [planned] = (await planOf(request, [])).forward;
+    const [planned] = (await planOf(request, [], currentCarrier())).forward;
     if (!planned) throw new Error("there is nothing to forward");
     return { request, own, planned, first: announcement(planned, now) };
   };
@@ -532,7 +641,7 @@ describe("a copy of the forwarding step that runs on", () => {
     await attach(0);
     pass(600);
     expect([await forwardOrder(first), calls.splice(0).length]).toMatchObject([{ next: "FAIL" }, 3]);
-    carrier.respondInTurn(200);
+    carrier.respondInTurn(says(true));
     submitted = { ...submitted, consecutive_waits: 2 };
     const reason = /: 1 added or changed and not forwarded, 1 deleted and not withdrawn\.$/;
     expect(await submitOrder(submitted)).toMatchObject({ next: "DONE", reason: expect.stringMatching(reason) });

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { currentCarrier } from "../../../shared/checkout/carrier.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { carrier } from "../../support/servers/carrier.ts";
@@ -35,7 +36,7 @@ it("every step of the last release keeps its row, since executions of that relea
 
 it("the steps read the states of an execution of version 1.0, and write states that it can read", async () => {
   const { id } = await orderWithOneAttachment();
-  const text = frozen.replaceAll("ORDER", id);
+  const text = frozen.replaceAll("ORDER", id).replaceAll("CARRIER", currentCarrier());
   for (const [index, { step, unavailable, state, result }] of z.parse(Exchanges, JSON.parse(text)).entries()) {
     const busy = { action: "status", status: 429, headers: { "Retry-After": "600" } } as const;
     if (unavailable) await upstream.misbehave({ method: unavailable, ...busy });

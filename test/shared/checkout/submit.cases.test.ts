@@ -69,10 +69,25 @@ describe("the checkout of the cart", () => {
   });
 
   const later = { "Retry-After": "60" };
+  const page: CarrierResponse = [200, {}, "<html>Back soon</html>"];
+  const fault = (reason: RegExp) => open({ ...stopping, failure: "fault", reason: expect.stringMatching(reason) });
   it.each<[string, CarrierResponse[], number, object, After]>([
-    ["is done", [200], 1, done, ended],
-    ["was done before: nothing of ours can be in progress", [conflict("checked out")], 1, done, ended],
-    ["may be refused", [refuses(409, "why")], 1, fails, doubted({ ...stopping, failure: "fault" })],
+    ["is done", [says(true)], 1, done, ended],
+    [
+      "is not done yet",
+      Array(4).fill(says(false)),
+      1,
+      wait(1),
+      doubted({ accepted: false, last_answer: 'it responded with 200 {"checked_out":false}', calls_end_by: at(0) }),
+    ],
+    [
+      "is answered by somebody else's page",
+      Array(4).fill(page),
+      1,
+      wait(1),
+      doubted({ last_answer: "it responded with 200 <html>Back soon</html>", calls_end_by: at(40) }),
+    ],
+    ["is answered by a 202, which commits to nothing", Array(4).fill([202, {}, "{}"]), 1, wait(1), doubted({})],
     ["may be in progress", [504, 409], 1, wait(40), doubted({ status: "RUNNING", calls_end_by: at(40) })],
     [
       "may be in progress, though it is refused",
@@ -90,13 +105,27 @@ describe("the checkout of the cart", () => {
       open({ ...stopping, failure: "refused", reason: expect.stringMatching(/: 400 /) }),
     ],
     ["is refused without a reason", [422], 1, fails, open({ ...stopping, failure: "refused" })],
-    ["is denied", [403], 1, fails, open({ ...stopping, failure: "fault" })],
+    ["is denied", [403], 1, fails, fault(/: 403 why\. Check the carrier's token and what it permits, then start/)],
+    [
+      "is denied for its token, whatever the reason",
+      [refuses(401, "no")],
+      1,
+      fails,
+      fault(/: 401 .* Check the carrier's token, /),
+    ],
     [
       "is redirected, which settles nothing",
-      Array(4).fill([302, { Location: "/" }]),
+      Array(4).fill([307, { Location: "/" }]),
       1,
       wait(1),
-      open({ last_answer: "it responded with 302" }),
+      open({ last_answer: "it responded with 307" }),
+    ],
+    [
+      "is redirected to a page about its result",
+      Array(4).fill([303, { Location: "/" }]),
+      1,
+      wait(1),
+      doubted({ last_answer: "it responded with 303" }),
     ],
     ["was too much", [[429, later]], 9, wait(60, 10), open({ status: "RUNNING", calls_end_by: at(0) })],
     [
@@ -119,40 +148,116 @@ describe("the checkout of the cart", () => {
     expect(cart).toBe(stored?.status === "SUCCEEDED" ? "CHECKED_OUT" : "CART");
   });
 
-  it.each<[string, CarrierResponse, object, object]>([
-    ["409, so it is done", 409, done, ended.run],
-    ["its own words", 422, fails, open(stopping).run],
-    ["a proxy's 403, so the doubt stays", 403, fails, doubted(stopping).run],
-  ])("is repeated once no attempt can act, and then settled by %s", async (_, response, next, run) => {
+  const accepted = (last_answer: string) => doubted({ status: "RUNNING", accepted: true, last_answer });
+  const notYet = "it has accepted the checkout and not completed it";
+  const refusedAs = (failure: string) => ({ ...stopping, failure, reason: expect.stringMatching(/refused .*: 409 /) });
+  const foreign: CarrierResponse = [409, {}, "error code: 1001"];
+  it.each<[string, CarrierResponse, CarrierResponse, object, After]>([
+    ["an empty 2xx", 204, says(true), done, ended],
+    ["an empty 2xx if it cannot say", 200, 404, done, ended],
+    ["a 2xx with another document, which is repeated", [201, {}, '{"id":7}'], says(false), wait(1), accepted(notYet)],
+    ["a 2xx, once it is available", 200, busy, wait(60), accepted(was503)],
+    ["a 409", conflict("checked out"), says(true), done, ended],
+    ["a 409 if it cannot say", conflict("checked out"), 405, done, ended],
+    ["a 409, so it is not done", conflict("scanning"), says(false), fails, open(refusedAs("fault"))],
+    ["a 409 with a reason, so it is refused", refuses(409, "no"), says(false), fails, open(refusedAs("refused"))],
+    ["a 409 with a reason, though it is done", refuses(409, "no"), says(true), done, ended],
+    ["a 409 with a reason: a doubt if it cannot say", refuses(409, "no"), 404, fails, doubted(refusedAs("fault"))],
+    ["somebody else's 409", foreign, says(false), fails, open(refusedAs("fault"))],
+    ["somebody else's 409: a doubt if it cannot say", foreign, 501, fails, doubted(refusedAs("fault"))],
+    ["a 409, once it is available", conflict("checked out"), busy, wait(60), doubted({ accepted: false })],
+  ])("is asked for after %s", async (_, response, answer, next, { run, sealed }) => {
+    const { order, state } = await storedOrder(forwardableType);
+    await running(order);
+    const calls = carrier.respondInTurn(response, answer);
+    expect(await submitOrder(await state())).toMatchObject(next);
+    expect(calls).toEqual(["POST checkout", "GET cart"]);
+    expect([await readRun(order), await isSealed(order)]).toMatchObject([run, sealed]);
+  });
+
+  it("that was accepted and not completed is only asked for until it is, with the seal in place", async () => {
+    const { order, ref, state } = await storedOrder(forwardableType);
+    await running(order);
+    const calls = carrier.respondInTurn(204, says(false), says(false), busy, says(false), 404);
+    const waiting = { ...(await state()), run: "this" };
+    for (const consecutive_waits of [1, 2, 3]) {
+      expect(await submitOrder({ ...waiting, consecutive_waits })).toMatchObject({ next: "WAIT_TO_SUBMIT" });
+      expect([await readRun(order), await isSealed(order)]).toMatchObject([
+        { accepted: true, outcome_unknown: true },
+        true,
+      ]);
+    }
+    expect(await submitOrder({ ...waiting, consecutive_waits: 10 })).toMatchObject(fails);
+    expect(calls).toEqual(["POST checkout", ...Array(4).fill("GET cart")]);
+    await failRun(ref, "", now);
+    const reason = expect.stringMatching(
+      /accepted the checkout .*, but for too long .*\. The next run asks the carrier first/,
+    );
+    expect(await readRun(order)).toMatchObject({ status: "FAILED", failure: "fault", reason });
+    await running(order, { outcome_unknown: true, sealed: true, accepted: true });
+    expect([await submitOrder(waiting), await get(keys.order(order))]).toMatchObject([done, { state: "CHECKED_OUT" }]);
+  });
+
+  it.each<[string, CarrierResponse[], object, object]>([
+    ["409, so it is done", [[409, {}, "{}"], 404], done, ended.run],
+    ["its own words", [422], fails, open(stopping).run],
+    ["a proxy's 403, so the doubt stays", [403], fails, doubted(stopping).run],
+  ])("is repeated once no attempt can act, and then settled by %s", async (_, responses, next, run) => {
     const { order, state } = await storedOrder(forwardableType);
     await running(order);
     carrier.respondInTurn(504, 409);
     const waiting = await submitOrder(await state());
     expect(waiting).toMatchObject(wait(40));
     pass(40);
-    carrier.respondInTurn(response);
+    carrier.respondInTurn(...responses);
     expect(await submitOrder({ ...waiting, run: "this" })).toMatchObject(next);
     expect(await readRun(order)).toMatchObject(run);
   });
 
-  it.each<[string, CarrierResponse, CarrierResponse, object]>([
-    ["a refusal", 422, 422, wait(176)],
-    ["a 409, which may be about that copy's call", 409, busy, { next: "WAIT_TO_SUBMIT" }],
-  ])("is not settled by %s if another copy has called since", async (_, earlier, later, waits) => {
-    const { order, state } = await storedOrder();
+  it.each<[string, CarrierResponse[], CarrierResponse, object]>([
+    ["a refusal", [422], 422, wait(176)],
+    ["a 409, which may be about that copy's call", [conflict("in progress"), 404], busy, { next: "WAIT_TO_SUBMIT" }],
+  ])(
+    "is not settled by %s if another copy has called since",
+    async (_, [earlier = 599, cannotSay = 599], later, waits) => {
+      const { order, state } = await storedOrder();
+      await running(order);
+      const submitted = await state();
+      let calls = 0;
+      carrier.respondWith(async (call) => {
+        if (call === "GET cart") return cannotSay;
+        calls += 1;
+        if (calls > 1) return later;
+        // The other copy announces its call while this one is in progress, and returns first.
+        expect(await submitOrder(submitted)).toMatchObject(waits);
+        return earlier;
+      });
+      expect(await submitOrder(submitted)).toMatchObject(wait(1));
+      expect(await readRun(order)).toMatchObject({ status: "RUNNING", outcome_unknown: true, checked_out: false });
+      expect([calls, await get(keys.order(order))]).toMatchObject([2, { state: "CART" }]);
+    },
+  );
+
+  it("is asked of no other carrier than the one that was called: the run ends and names order settle", async () => {
+    const { order, ref, state } = await sealedOrder();
+    vi.stubEnv("CARRIER_URL", `${carrier.url}/v2`);
+    const calls = carrier.respondInTurn();
+    expect(await submitOrder(await state())).toMatchObject(fails);
+    await failRun(ref, "", now);
+    const reason =
+      "The carrier's address has changed. It is unknown whether the cart is checked out. Ask the carrier that was called, and record the outcome with order settle.";
+    const doubt = { status: "FAILED", failure: "fault", outcome_unknown: true, reason };
+    expect([calls, await readRun(order), await isSealed(order)]).toMatchObject([[], doubt, true]);
+  });
+
+  it("is requested only of the carrier that has got everything: another one gets everything first", async () => {
+    const { order, state } = await storedOrder(forwardableType);
     await running(order);
-    const submitted = await state();
-    let calls = 0;
-    carrier.respondWith(async () => {
-      calls += 1;
-      if (calls > 1) return later;
-      // The other copy announces its call while this one is in progress, and returns first.
-      expect(await submitOrder(submitted)).toMatchObject(waits);
-      return earlier;
-    });
-    expect(await submitOrder(submitted)).toMatchObject(wait(1));
-    expect(await readRun(order)).toMatchObject({ status: "RUNNING", outcome_unknown: true, checked_out: false });
-    expect([calls, await get(keys.order(order))]).toMatchObject([2, { state: "CART" }]);
+    const forwarded = await state();
+    vi.stubEnv("CARRIER_URL", `${carrier.url}/v2`);
+    const calls = carrier.respondInTurn();
+    expect(await submitOrder(forwarded)).toMatchObject(again);
+    expect([calls, await isSealed(order)]).toEqual([[], false]);
   });
 
   it("seals the order in the version that the carrier has, and otherwise forwards again", async () => {
@@ -169,7 +274,7 @@ describe("the checkout of the cart", () => {
   it("is not sent later than announced", async () => {
     const { order, state } = await storedOrder();
     await running(order);
-    const calls = carrier.respondInTurn(200);
+    const calls = carrier.respondInTurn(says(true));
     const submitted = await state();
     beforeTableCall(isWrite, async () => void vi.setSystemTime(now.getTime() + 135_000));
     expect([await submitOrder(submitted), calls]).toMatchObject([wait(1), []]);
@@ -182,7 +287,7 @@ describe("the checkout of the cart", () => {
     await running(order);
     carrier.respondWith(async () => {
       await failRun(ref, "It was stopped.", now);
-      return 200;
+      return says(true);
     });
     expect(await submitOrder(await state())).toMatchObject(wait(1));
     expect(await readRun(order)).toMatchObject({ status: "FAILED", outcome_unknown: true, checked_out: true });
@@ -197,7 +302,7 @@ describe("the checkout of the cart", () => {
     carrier.respondWith(async () => {
       for (const to of ["order", 0] as const) await attach(to);
       await remove(0, own);
-      return 200;
+      return says(true);
     });
     expect(await submitOrder(await state())).toMatchObject({
       next: "DONE",
@@ -235,7 +340,8 @@ describe("a run after a checkout of the cart whose outcome is unknown", () => {
       wait(1),
       doubted({ last_answer: "it responded with 302" }),
     ],
-    ["repeats the call if the carrier cannot say", [404, 200], done, ended],
+    ["repeats the call if the carrier cannot say", [404, says(true)], done, ended],
+    ["waits for a 200 in place of a 202", Array(4).fill([202, {}, "{}"]), wait(1), unusable("202 {}")],
     ["repeats the call if the carrier has no such method", [501, busy], wait(60), doubted({})],
     ["repeats a call that is refused", [405, 422], fails, open({ ...stopping, failure: "refused" })],
     ["repeats a call that a proxy may deny", [404, 400], fails, doubted(stopping)],

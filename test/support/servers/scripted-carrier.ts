@@ -16,8 +16,9 @@ export const scriptedCarrier = async () => {
       if ((await text(incoming).catch(() => undefined)) === undefined) return outgoing.destroy();
       keys.push(incoming.headers["idempotency-key"]?.toString());
       const response = await respond(method === "GET" ? "GET cart" : `${method} ${path.split("/").at(-1)}`);
-      const [status, headers, answer = "why"] = typeof response === "number" ? [response, {}] : response;
-      outgoing.writeHead(status, headers).end(answer);
+      const [status, headers, answer = undefined] = typeof response === "number" ? [response, {}] : response;
+      // A success without a body is empty, because a page would be nobody's word.
+      outgoing.writeHead(status, headers).end(answer ?? (status < 300 ? "" : "why"));
     }),
   );
   return {
