@@ -44,7 +44,7 @@ export const submitStep = {
   file: "functions/checkout/submit.ts",
   grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: [] },
   carrier: true,
-  timeoutSeconds: 330,
+  timeoutSeconds: 480,
 } as const satisfies Step;
 
 /** The failure path: records the reason and releases the lock. */
