@@ -40,12 +40,18 @@ const send = (url, options, body) =>
     outgoing.end(body);
   });
 
-export const handler = async ({ method, path, headers, body: metadata, file }) => {
-  const form = file && new Response(await formOf(metadata, file));
-  const type = form && { "Content-Type": form.headers.get("Content-Type") };
+/** The body of a PUT is a form, that of a POST the manifest as JSON. The other calls have none. */
+const bodyOf = async (body, file) => {
+  if (file) return new Response(await formOf(body, file));
+  return body && new Response(JSON.stringify(body), { headers: { "Content-Type": "application/json" } });
+};
+
+export const handler = async ({ method, path, headers, body: described, file }) => {
+  const content = await bodyOf(described, file);
+  const type = content && { "Content-Type": content.headers.get("Content-Type") };
   const options = { method, headers: { ...headers, ...type } };
   // A redirect is returned as it is, so that the letter and the token go to no other address.
-  const response = await send(process.env.CARRIER_URL + path, options, form ? await form.bytes() : undefined);
+  const response = await send(process.env.CARRIER_URL + path, options, content ? await content.bytes() : undefined);
   const { status, retryAfter, body } = response;
   return { status, headers: retryAfter === undefined ? {} : { "Retry-After": retryAfter }, body };
 };
