@@ -10,4 +10,7 @@ const programs: Readonly<Record<string, () => Promise<unknown>>> = {
   destroy: () => import("./aws/run.ts"),
 };
 
-await (programs[process.argv[2] ?? ""] ?? (() => import("./admin/admin.ts")))();
+const [program = "", subcommand = ""] = process.argv.slice(2);
+// `carrier` alone is a program; `carrier check` is one of the operators' commands.
+const isOperators = program === "carrier" && /^\w/.test(subcommand);
+await ((!isOperators && programs[program]) || (() => import("./admin/admin.ts")))();

@@ -1,14 +1,16 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { copyFileSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { afterAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { form } from "./support/fixtures/attachments.ts";
 import { localServices, userEnvironment } from "./support/processes/local-service.ts";
-import { runScript } from "./support/processes/shell.ts";
+import { runNode, runScript } from "./support/processes/shell.ts";
 import { extent } from "./support/setup/extent.ts";
 
 /** The programs in docs/examples. Those in Python run only where their packages are installed, as in `.ci/run`. */
@@ -21,6 +23,12 @@ const inPython = hasPackage("httpx") ? ["python3 docs/examples/client.py"] : [];
 
 const One = z.object({ one: z.object({ id: z.string() }) });
 const Applied = z.object({ orders: One, requests: One });
+
+const CarrierCheck = z.object({
+  ok: z.boolean(),
+  order: z.string(),
+  checks: z.array(z.object({ check: z.string(), status: z.string(), found: z.string() })),
+});
 
 describe.runIf(extent !== "sample")("the programs that the README links", () => {
   it.each(["node docs/examples/client.ts", "docs/examples/client.sh", ...inPython])(
@@ -91,6 +99,54 @@ it.runIf(extent !== "sample" && hasPackage("boto3"))(
       code: 1,
     });
     expect(await run("")).toMatchObject({ errors: expect.stringContaining("ordering.py create <account>"), code: 2 });
+  },
+);
+
+const hasPython = hasPackage("sqlite3");
+
+/** Starts the example carrier in Python with the carts in this file. */
+const startPythonCarrier = async (file: string) => {
+  const child = spawn("python3", ["docs/examples/carrier.py", "0", file], {
+    env: { ...userEnvironment, CARRIER_TOKEN: "secret" },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const [line] = await once(createInterface({ input: child.stdout }), "line");
+  const kill = async () => {
+    const exit = once(child, "exit");
+    child.kill("SIGKILL");
+    await exit;
+  };
+  return { url: String(line).replace("carrier ", ""), kill };
+};
+
+it.runIf(hasPython)("the carrier in Python passes carrier check, and keeps its carts over a kill -9", async () => {
+  const file = join(services.state, "..", "carts.db");
+  const first = await startPythonCarrier(file);
+  const check = ["infra/patchbay.ts", "carrier", "check", "--url", `${first.url}/`, "--yes", "--json"];
+  const { stdout, stderr, code } = await runNode(check, { env: { CARRIER_TOKEN: "secret" } });
+  const { ok, order, checks } = z.parse(CarrierCheck, JSON.parse(stdout));
+  expect([code, stderr, ok, checks.filter(({ status }) => status !== "ok")]).toEqual([0, "", true, []]);
+  await first.kill();
+  const second = await startPythonCarrier(file);
+  const headers = { authorization: "Bearer secret" };
+  const cart = await fetch(`${second.url}/carts/${order}`, { headers });
+  expect(await cart.json()).toEqual({ checked_out: true });
+  await second.kill();
+});
+
+it.runIf(extent !== "sample" && hasPython)(
+  "the carrier in Python refuses a letter, in words for the customer",
+  async () => {
+    const carrier = await startPythonCarrier(join(services.state, "..", "other-carts.db"));
+    const { demo, call, attachments, admin } = await services.start(["--carrier-url", carrier.url], {
+      CARRIER_TOKEN: "secret",
+    });
+    const body = form();
+    body.set("data[file]", new Blob(["MZ"]), "letter.exe");
+    expect((await call("POST", attachments, body)).status).toBe(201);
+    const { code, stdout } = await admin("order", "checkout", demo.ORDER ?? "", "--wait");
+    expect([code, stdout]).toEqual([1, expect.stringContaining("A program is not a letter.")]);
+    await carrier.kill();
   },
 );
 

@@ -5,21 +5,12 @@ import type { Command } from "commander";
 import { doctorFile, filePrefix } from "../../shared/attachments/file-keys.ts";
 import { env } from "../../shared/env.ts";
 import { keys } from "../../shared/table/keys.ts";
+import { askCarrier } from "./carrier-question.ts";
 import { adviceOn, CommandError, messageOf } from "./command-errors.ts";
+import { type Diagnosis, hasFault, printDiagnoses, type Verdict } from "./diagnosis.ts";
 import { checksOfStack, clientConfig, type Notice } from "./first-day.ts";
-import { type Format, pad, paint, printJson, safeLines } from "./output.ts";
+import { type Format, printJson } from "./output.ts";
 import { type DeployedStack, type TargetOptions, useTarget } from "./target.ts";
-
-/**
- * The result of one check, with a remedy for a fault or a notice. A notice does not change the exit code. A check that depends on a
- * failed one, or on a feature that emulators lack, is skipped.
- */
-type Diagnosis = {
-  readonly check: string;
-  readonly status: "ok" | "notice" | "FAULT" | "skipped";
-  readonly found: string;
-  readonly remedy: string | null;
-};
 
 /** Errors about features that emulators lack. Emulators do not expire items, and some do not even store the setting. */
 const lackOfEmulators = /not enabled on expires_at|NotImplemented|UnknownOperation|not (yet )?(implemented|supported)/i;
@@ -29,12 +20,13 @@ const isOnEmulator = () =>
 
 const generalRemedy = "Deploy the stack (`./patchbay deploy`), or correct --stack or the environment variables.";
 
-type Find = () => Promise<string | Notice> | string;
+type Find = () => Promise<string | Notice | Verdict> | string;
 
 const runCheck = async (check: string, find: Find, remedy = generalRemedy): Promise<Diagnosis> => {
   try {
     const found = await find();
     if (typeof found === "string") return { check, status: "ok", found, remedy: null };
+    if ("status" in found) return { check, ...found };
     return { check, status: "notice", found: found.notice, remedy: found.remedy };
   } catch (error) {
     const name = error instanceof Error && !["Error", "CommandError"].includes(error.name) ? `${error.name}: ` : "";
@@ -144,35 +136,28 @@ const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
     await runCheck("region", () => new DynamoDB(clientConfig).config.region()),
     await runCheck("credentials", checkCredentials),
   ];
-  const checks: readonly Check[] = [...checksOfTarget, ...(stack ? checksOfStack(stack) : [])];
+  const checks: readonly Check[] = [
+    ...checksOfTarget,
+    ["carrier", () => askCarrier({ isHere: stack === undefined })],
+    ...(stack ? checksOfStack(stack) : []),
+  ];
   for (const check of checks)
     if (target.status === "ok") found.push(await runCheck(...check));
     else found.push({ check: check[0], status: "skipped", found: "there is no target", remedy: null });
   return found;
 };
 
-/** Prints each remedy once, even if several checks share it. */
-const printFindings = (findings: readonly Diagnosis[]) => {
-  const printed = new Set<string | null>([null]);
-  for (const { check, status, found, remedy } of findings) {
-    const text = printed.has(remedy) ? found : `${found}\n${remedy}`;
-    printed.add(remedy);
-    const lines = safeLines(`${check}: ${text}`).replaceAll("\n", `\n${" ".repeat(9)}`);
-    console.log(`${pad(paint(status), 7)}  ${lines}`);
-  }
-};
-
 export const addDoctorCommand = (program: Command): void => {
   program
     .command("doctor")
     .description(
-      "check the target, credentials, table, bucket and workflow; for a stack, also the steps of its first day",
+      "check the target, credentials, table, bucket, workflow and carrier; for a stack, also the steps of its first day",
     )
     .action(async ({ json }: Format, command: Command) => {
       const findings = await runChecks(command.optsWithGlobals<TargetOptions>());
-      const ok = !findings.some(({ status }) => status === "FAULT");
+      const ok = !hasFault(findings);
       if (json) printJson({ ok, checks: findings });
-      else printFindings(findings);
+      else printDiagnoses(findings);
       if (!ok) process.exitCode = 1;
     });
 };

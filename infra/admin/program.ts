@@ -4,6 +4,7 @@ import { addAccessCommand } from "./access-command.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addApplyCommand } from "./apply-command.ts";
 import { addAttachmentCommands } from "./attachments.ts";
+import { addCarrierCommands } from "./carrier-check.ts";
 import { addCheckCommand } from "./check.ts";
 import { errorBody, explain, UsageError } from "./command-errors.ts";
 import { addDoctorCommand } from "./doctor.ts";
@@ -17,11 +18,11 @@ import { addRestoreCommand } from "./restore.ts";
 import { addSweepCommand } from "./sweep-command.ts";
 import { addSwitchCommands } from "./switches.ts";
 import { addEnvCommand, type TargetOptions, useTarget } from "./target.ts";
-import { leavesOf, parseEventText, throwUsageErrors, usageOf } from "./usage.ts";
+import { leavesOf, parseEventText, pathOf, throwUsageErrors, usageOf } from "./usage.ts";
 import { addUserCommands } from "./users.ts";
 
 /** Commands that choose their target themselves, or need none. */
-const withoutTarget = ["env", "doctor", "schema"];
+const withoutTarget = ["env", "doctor", "schema", "carrier check"];
 
 /** Commands that record events of an operator. */
 const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable|label|revoke|rotate|download|settle)$/;
@@ -47,7 +48,7 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
     beforeAction(command);
     // Wherever --json stands, the command gets it with its own options.
     command.setOptionValue("json", program.opts<{ json: boolean }>().json);
-    if (!withoutTarget.includes(command.name())) await useTarget(program.opts<TargetOptions>());
+    if (!withoutTarget.includes(pathOf(command))) await useTarget(program.opts<TargetOptions>());
   });
 
   const group = (name: string, description: string) => program.command(name).description(description);
@@ -65,6 +66,9 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
   addFindCommand(program);
   addAccessCommand(program);
   addDoctorCommand(program);
+  addCarrierCommands(
+    group("carrier", "check whether a carrier keeps its contract; ./patchbay carrier alone starts a simulated one"),
+  );
   addEnvCommand(program);
   addCheckCommand(program);
   addSweepCommand(program);

@@ -77,7 +77,15 @@ const stackTarget = async (stackName: string) => {
   return {
     description: `stack ${stackName} ${endpoint ? `at ${endpoint}` : `in ${stack.region}, account ${stack.account}`}`,
     stack: { ...stack, name: stackName, endpoint: endpoint || undefined },
-    environment: { ...emulator, TABLE_NAME: TableName, BUCKET_NAME: BucketName, STATE_MACHINE_ARN: StateMachineArn },
+    environment: {
+      ...emulator,
+      TABLE_NAME: TableName,
+      BUCKET_NAME: BucketName,
+      STATE_MACHINE_ARN: StateMachineArn,
+      CARRIER_URL: stack.outputs.CarrierUrl ?? "",
+      CARRIER_FUNCTION: stack.outputs.CarrierFunctionName ?? "",
+      CARRIER_SECRET_ARN: stack.outputs.CarrierTokenArn ?? "",
+    },
   };
 };
 

@@ -22,7 +22,7 @@ export const parseEventText = (sent: string): string => {
 };
 
 /** `key issue`, without the program's own name. */
-const pathOf = (command: Command): string =>
+export const pathOf = (command: Command): string =>
   command.parent ? `${pathOf(command.parent)} ${command.name()}`.trim() : "";
 
 export const leavesOf = (command: Command): Command[] =>

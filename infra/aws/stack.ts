@@ -57,6 +57,9 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     StateMachineArn: machine.stateMachineArn,
     ApplyFunctionName: waysIn.apply.functionName,
     OrderingFunctionName: waysIn.applyOrders.functionName,
+    // `doctor` and `carrier check` call it.
+    ...(settings.carrierUrl && { CarrierUrl: settings.carrierUrl }),
+    ...(settings.carrierFunction && { CarrierFunctionName: settings.carrierFunction }),
     CarrierTokenArn: secret.secretArn,
     // Whoever stores the token needs the key, too.
     CarrierTokenKeyArn: storage.key.keyArn,
@@ -78,13 +81,13 @@ const isMonitored = ({ retainData, alarmEmail, rollout }: Settings) =>
 
 /** Creates two functions for other systems: one applies every section of a file, the other only orders and requests. */
 const createWaysIn = (stack: Stack, deployment: Deployment) => {
-  const { settings, storage } = deployment;
+  const { storage } = deployment;
   const common = { timeout: Duration.minutes(5), isOperator: true, grants: { table: [], files: [] } };
   const create = (entryPoint: EntryPoint, statements: PolicyStatement[]) =>
     createFunction(stack, deployment, { ...common, ...entryPoint, statements });
   return {
     apply: create(otherFunctions.apply, tenancyGrants(storage)),
-    applyOrders: create(otherFunctions.applyOrders, orderingGrants(storage, settings)),
+    applyOrders: create(otherFunctions.applyOrders, orderingGrants(storage)),
   };
 };
 

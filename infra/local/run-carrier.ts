@@ -8,6 +8,7 @@ import { terminal } from "./terminal.ts";
 const help = `Usage: ./patchbay carrier [options]
 
 Runs the simulated carrier alone, for a stack on an emulator, and prints each call. Its carts are lost when it stops.
+./patchbay carrier check tests a carrier: see ./patchbay carrier check --help.
 
   --port <port>  its port (default: 4567, that of the stages localstack and ministack)
   --host <host>  the address on which it listens (default: 127.0.0.1). 0.0.0.0 lets containers call it, and this network

@@ -114,7 +114,8 @@ const authorized = (call: CarrierCall, bytes: number, endsBy: number): (() => Pr
   };
 };
 
-const tryOnce = async (
+/** Makes one attempt with this token. `described` is the content for an adapter function. Nothing is sent after `endsAt`. */
+export const tryOnce = async (
   { method, path, idempotencyKey, body }: CarrierCall,
   described: AdapterContent = { body: null, file: null },
   token: string | undefined,

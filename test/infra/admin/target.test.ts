@@ -119,6 +119,7 @@ const checksOfTarget = [
   "bucket",
   "bucket's writes",
   "workflow",
+  "carrier",
 ];
 
 describe("doctor", () => {
@@ -146,7 +147,11 @@ describe("doctor", () => {
     const { url: BaseUrl, close: closeApi } = await listen(api);
     onTestFinished(closeApi);
     const { url: endpoint, close: closeService } = await listen(
-      cloudFormation("Patchbay-here", { ...outputs, BaseUrl, CarrierTokenArn: "a", ...more }, isNew),
+      cloudFormation(
+        "Patchbay-here",
+        { ...outputs, BaseUrl, CarrierUrl: BaseUrl, CarrierTokenArn: "a", ...more },
+        isNew,
+      ),
     );
     onTestFinished(closeService);
     const env = Object.fromEntries(
@@ -172,6 +177,42 @@ describe("doctor", () => {
       );
       expect(Object.keys(faults)).not.toContain("API");
     }
+  });
+
+  it("reports on AWS what this machine cannot reach, because the functions may", async () => {
+    const { notices } = await ofStack({ CarrierUrl: "http://127.0.0.1:9" }, false);
+    expect(notices.carrier).toContain("It may also take calls from the functions only.");
+  });
+
+  it.each([
+    ["nothing responds", undefined, "FAULT", "Start the carrier, or correct its address."],
+    ["it shows a page", [200, "<html>Welcome</html>"], "FAULT", "Correct the carrier's address"],
+    ["nothing serves the address", [404, ""], "FAULT", "Correct the carrier's address"],
+    ["a proxy says so with a page", [404, "<html>Not found</html>"], "FAULT", "Correct the carrier's address"],
+    ["it says so in JSON", [404, '{"message": "no Route matched"}'], "notice", "./patchbay carrier check"],
+    ["it cannot say", [501, "{}"], "notice", "./patchbay carrier check"],
+    ["it refuses the token", [401, "{}"], "FAULT", "Store the token"],
+    ["it refuses the token with a page", [403, "<html>Forbidden</html>"], "FAULT", "Store the token"],
+    ["it redirects", [302, ""], "FAULT", "Correct the carrier's address"],
+    ["it is unavailable", [503, ""], "FAULT", "Until then, checkouts wait"],
+    ["it says that a cart that does not exist is checked out", [200, '{"checked_out": true}'], "FAULT", "Correct"],
+  ] as const)("asks the carrier: %s", async (_, response, status, remedy) => {
+    const [code, body] = response ?? [];
+    const { url: CARRIER_URL, close: closeCarrier } = await listen(
+      createServer((_incoming, outgoing) => (code ? outgoing.writeHead(code).end(body) : outgoing.destroy())),
+    );
+    onTestFinished(closeCarrier);
+    const { faults, notices } = await doctor([], { CARRIER_URL, CARRIER_TOKEN: "token" });
+    expect({ FAULT: faults, notice: notices }[status]).toMatchObject({ carrier: expect.stringContaining(remedy) });
+  });
+
+  it("asks the carrier, and says that this shell has no token for it", async () => {
+    const { url: CARRIER_URL, close: closeCarrier } = await listen(
+      createServer((_incoming, outgoing) => outgoing.writeHead(401).end("\u001b[2J")),
+    );
+    onTestFinished(closeCarrier);
+    const { stdout } = await admin(["doctor"], { env: { CARRIER_URL, CARRIER_TOKEN: "" } });
+    expect(stdout).toContain(`carrier: ${CARRIER_URL}: 401 \\u001b[2J\n         Set CARRIER_TOKEN in this shell`);
   });
 
   it("finds no fault in the alarms of a sandbox, which has none", async () => {
@@ -218,7 +259,12 @@ describe("doctor", () => {
   });
 
   it("has a remedy for each fault of the target", async () => {
-    const env = { TABLE_NAME: "no-such-table", AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9", STATE_MACHINE_ARN: "" };
+    const env = {
+      CARRIER_URL: "http://127.0.0.1:9",
+      TABLE_NAME: "no-such-table",
+      AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9",
+      STATE_MACHINE_ARN: "",
+    };
     const faults = Object.fromEntries(checksOfTarget.map((check) => [check, expect.any(String)]));
     expect(await doctor([], env)).toMatchObject({ code: 1, faults });
   });
