@@ -147,6 +147,8 @@ export const withSentence = (reason: string | null, sentence: string): string =>
 
 export const startAgain = "Start the checkout again once the carrier is available.";
 
+export const keepsChanging = "The order's attachments keep changing: try again later.";
+
 export const unknownCart = "It is unknown whether the cart is checked out.";
 
 /** Returns a run's reason. While the outcome is unknown, adds how it becomes known. `when`: when the next run asks. */

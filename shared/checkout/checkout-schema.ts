@@ -104,6 +104,8 @@ export const State = z.object({
   order_id: OrderId,
   /** How often the order may still be forwarded before the run fails. */
   passes_left: z.number(),
+  /** How often the run has found the order changed while it forwarded. */
+  rounds: z.number(),
   /** How often in a row the carrier was unavailable to the step that is waiting. */
   consecutive_waits: z.number(),
   /** The order's version that the carrier has in full; null before all of it was forwarded. */
@@ -123,6 +125,7 @@ export type StepResult = State & {
 export const firstState = (order_id: string): State => ({
   order_id,
   passes_left: checkoutLimits.passes,
+  rounds: 0,
   consecutive_waits: 0,
   version: null,
   carrier: null,

@@ -26,9 +26,10 @@ import {
 } from "./receipts.ts";
 import { forwardStep } from "./steps.ts";
 
-/** The result for one attachment: done, to be repeated later, or a reason to stop the run. */
+/** The result for one attachment: done, changed before the call, to be repeated later, or a reason to stop the run. */
 export type Done =
   | { readonly kind: "done" }
+  | { readonly kind: "changed" }
   | {
       readonly kind: "wait";
       readonly wait_seconds: number;
@@ -69,7 +70,8 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
 const resultIfOutdated = async (target: Target, announced: Receipt): Promise<Done | undefined> => {
   const { isForwarding, version } = await readBeforeCall(target, announced);
   if (!isForwarding) return { kind: "stop" };
-  return version === announced.version ? undefined : { kind: "done" };
+  if (version === undefined) return { kind: "done" };
+  return version === announced.version ? undefined : { kind: "changed" };
 };
 
 const parentOf = ({ ref, request }: Target, { of }: Pick<Receipt, "of">): ParentRef => ({

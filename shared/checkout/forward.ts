@@ -3,7 +3,7 @@ import { get, parseItem } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Order } from "../tenants/tenant-schema.ts";
 import { currentCarrier } from "./carrier.ts";
-import { forwarding, stopRun, updateRun } from "./checkout-run.ts";
+import { forwarding, keepsChanging, stopRun, updateRun } from "./checkout-run.ts";
 import type { RunRef, State, StepResult } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { type Done, forwardOne, withdrawOne } from "./forward-attachment.ts";
@@ -32,6 +32,7 @@ type Ending = Exclude<Done, { kind: "done" }> | { readonly kind: "time" };
 /** One pool of calls for all requests. */
 const forwardAll = async (ref: RunRef, order: Order, until: number) => {
   let progress = false;
+  let changed: Ending | undefined;
   let ending: Ending | undefined;
   let unscanned: Ending | undefined;
   await forEachConcurrently(
@@ -42,11 +43,12 @@ const forwardAll = async (ref: RunRef, order: Order, until: number) => {
       if (ending) return;
       const result = await call();
       if (result.kind === "done") progress = true;
+      else if (result.kind === "changed") changed = result;
       else if (result.kind === "wait" && result.unscanned) unscanned = result;
       else ending = mostSevere(ending, result);
     },
   );
-  return { progress, ending: ending ?? unscanned };
+  return { progress, ending: ending ?? unscanned ?? changed };
 };
 
 /** Yields the calls that an order needs. Compares some requests at a time, as the pool takes their calls. */
@@ -81,11 +83,14 @@ const resultOf = async (ref: RunRef, state: State, ending: Ending | undefined): 
     const reason =
       ending.kind === "time"
         ? "The order has more attachments than one run can forward: start the checkout again."
-        : ending.reason;
+        : ending.kind === "changed"
+          ? keepsChanging
+          : ending.reason;
     await stopRun(ref, "fault", reason);
     return { ...state, next: "FAIL" };
   }
   if (ending.kind === "time") return { ...state, next: "FORWARD" };
+  if (ending.kind === "changed") return { ...state, rounds: state.rounds + 1, next: "FORWARD" };
   const wait_seconds = pauseSeconds(state.consecutive_waits, ending.wait_seconds, Math.random);
   const consecutive_waits = state.consecutive_waits + 1;
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();

@@ -8,6 +8,8 @@ import { env } from "../env.ts";
 export const checkoutLimits = {
   /** How often one run may forward. It forwards again when a step's time is up, after waits, and after changes. */
   passes: 48,
+  /** How often a run forwards again because the order has changed, before it seals the order as it was when it last began to forward. */
+  rounds: 3,
   /** How often in a row the carrier may be unavailable before the run fails: 38 minutes on average, if it responds at once. */
   consecutiveWaits: 10,
   /** How many calls of one order are made at the same time. */

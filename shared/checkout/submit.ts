@@ -4,6 +4,7 @@ import { transact } from "../table/write.ts";
 import { askUpstream, type CartAnswer, checkOutUpstream, currentCarrier } from "./carrier.ts";
 import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
 import {
+  keepsChanging,
   nothingToRetry,
   readRun,
   recordEnd,
@@ -43,8 +44,8 @@ const stopForOtherCarrier = (submission: Submission) => {
 
 /** Forwards again because the order has changed, if the run has passes left. */
 const forwardAgain = async ({ ref, state }: Submission): Promise<StepResult> => {
-  if (state.passes_left > 0) return roundOf(state);
-  const reason = "The order's attachments keep changing: try again later.";
+  if (state.passes_left > 0) return { ...roundOf(state), rounds: state.rounds + 1 };
+  const reason = keepsChanging;
   await updateRun(ref, { status: "STOPPING", reason, failure: "fault" }, { status: "RUNNING", outcome_unknown: false });
   return { ...state, next: "FAIL" };
 };
@@ -105,7 +106,8 @@ const complete = async (submission: Submission): Promise<StepResult> => {
 
 /**
  * Requests the checkout of the cart. Announces the call first. The first announcement also seals the order, in one transaction,
- * which succeeds only if the order has not changed since the carrier got all of it.
+ * which succeeds only if the order has not changed since the carrier got all of it. If a customer keeps changing a letter, that would
+ * never be so. After some rounds, the order is sealed at the version that the carrier has, and what came since counts as late.
  */
 const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
@@ -116,16 +118,15 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const calls_end_by = later(new Date(), before.calls_end_by, graceMs());
   const announced = { outcome_unknown: true, carrier, calls_end_by, ...(!outcome_unknown && { sealed: true }) };
   const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
-  const unchanged = { attachments_version: state.version };
+  const when =
+    state.rounds < checkoutLimits.rounds ? { equals: { attachments_version: state.version } } : { exists: true };
   const unmet = await transact({
     run: {
       update: keys.checkout(ref.order_id),
       set: announced,
       when: { equals: { ...isOwn(submission), outcome_unknown, calls_end_by: before.calls_end_by } },
     },
-    order: outcome_unknown
-      ? undefined
-      : { update: keys.order(ref.order_id), set: { seal }, when: { equals: unchanged } },
+    order: outcome_unknown ? undefined : { update: keys.order(ref.order_id), set: { seal }, when },
   });
   if (unmet?.has("run")) return lookAgain(submission);
   if (unmet) return forwardAgain(submission);

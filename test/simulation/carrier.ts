@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { Readable, Writable } from "node:stream";
-import { type Cart, type CartCall, emptyCart, handleCall } from "../../infra/local/carrier-carts.ts";
+import { type Cart, type CartCall, emptyCart, forget, handleCall, Manifest } from "../../infra/local/carrier-carts.ts";
+import { parseJson } from "../../infra/local/json-file.ts";
 import type { Reply } from "../../infra/local/listen.ts";
 import type { HttpResponse } from "../../shared/http-request.ts";
 import { judgeCaller } from "./promises.ts";
@@ -24,16 +25,30 @@ import {
 
 /**
  * The carrier behind `http.request`, with the carts of `npm start`'s carrier. Calls act late or never, responses are lost or come from
- * a proxy, and an adapter function may be in front of it. It does everything that docs/carrier.md allows a carrier and the gateways
- * and proxies in front of it, and nothing that the page excludes.
+ * somebody else, and an adapter function may be in front of it. It does everything that docs/carrier.md allows a carrier and the
+ * gateways, proxies and pages in front of it, and nothing that the page excludes.
+ *
+ * What only a carrier that compares its cart with the manifest can repair happens only to one that does: see `onlyIfItCompares`. What
+ * only the question can settle happens only if the answer to the question is always the carrier's own: see `onlyIfItCanSay`.
  */
 
 /** The properties of a carrier throughout a schedule. */
 export type Character = {
   /** Its response to every GET, if it cannot report whether a cart is checked out. */
   readonly cannotSay: Reply | undefined;
-  /** Its status for a DELETE of an attachment that it does not have. */
-  readonly gone: number;
+  /** Whether it compares its cart with the manifest, and whether it then lists what its cart has. */
+  readonly compares: "and lists" | "only" | undefined;
+  /** What it responds to the checkout of a cart. It may place the order some time after that. */
+  readonly confirms: Reply;
+  readonly placesLate: boolean;
+  /** Whether every answer to the question is its own. Otherwise, a proxy may refuse the question. */
+  readonly canAlwaysSay: boolean;
+  /** The time at which the product gets another carrier's address. */
+  readonly movesAt: number | undefined;
+  /** The time during which a page responds to every call, and that response. */
+  readonly maintenance: { readonly from: number; readonly to: number; readonly reply: Reply } | undefined;
+  /** Its response to a DELETE of an attachment that it does not have. */
+  readonly gone: Reply;
   /** Whether it refuses a call with 409 while it processes another with the same key. */
   readonly guardsKeys: boolean;
   /** Its response to the checkout of a cart that has a file with this hash, which the customer has to replace. */
@@ -48,8 +63,10 @@ export type Character = {
 type Callbacks = {
   readonly onCalled: (call: CartCall, named: string) => void;
   readonly onAnswered: (task: Task, call: CartCall, reply: Reply) => void;
-  /** Called after a call has acted, with the cart before it and the time of its beginning. */
-  readonly onActed: (call: CartCall, reply: Reply, before: Cart, begunAt: number) => void;
+  /** Called after a call has acted on a cart, with the cart before it and the time of its beginning. */
+  readonly onActed: (call: CartCall, reply: Reply, cart: Cart, before: Cart, begunAt: number) => void;
+  /** Called when the carrier refuses an attachment. */
+  readonly onRefused: (place: string) => void;
   /** Replaces the ids in a path with names. */
   readonly nameOf: (path: string) => string;
 };
@@ -57,10 +74,18 @@ type Callbacks = {
 const newCarrier = (character: Character, callbacks: Callbacks) => ({
   ...callbacks,
   character,
-  cart: emptyCart(),
+  /** The cart of the carrier at each address. */
+  carts: [emptyCart(), emptyCart()] as const,
+  /** The carts whose order is being placed. */
+  placing: new Set<Cart>(),
+  /** A copy of the cart, to which it may be restored. */
+  backup: undefined as Cart | undefined,
   hasLied: false,
+  /** Whether it has had a fault other than a delay. */
+  hasFailed: false,
   /** The tasks whose last attempt got a 2xx to a GET that does not report whether the cart is checked out. */
   saidNothingTo: new WeakSet<Task>(),
+  connections: new Map<string, { second: HttpResponse | undefined }>(),
   /** The calls in progress, by path and key. */
   processing: new Set<string>(),
 });
@@ -71,7 +96,31 @@ export const beginCarrier = (character: Character, callbacks: Callbacks): void =
   carrier = newCarrier(character, callbacks);
 };
 
-export const cartNow = (): Cart => carrier.cart;
+/**
+ * The number of the carrier whose address a task has. For five minutes after a deployment, functions may have either. Back and forth, the
+ * receipts lose sight of what the other carrier has, so only carriers that compare survive it.
+ */
+export const addressOf = ({ name, startedAt }: Task): 0 | 1 => {
+  const { movesAt = Number.POSITIVE_INFINITY } = carrier?.character ?? {};
+  if (startedAt < movesAt) return 0;
+  const isOver = startedAt > movesAt + (carrier.character.compares ? 300_000 : 0);
+  return isOver || chance(`${name} is new`) < 0.5 ? 1 : 0;
+};
+
+export const hasCarrierMoved = (): boolean => elapsed() > (carrier.character.movesAt ?? Number.POSITIVE_INFINITY);
+
+/** The cart that is checked out or, if there is none, the one at the last address. */
+export const cartNow = (): Cart => {
+  const [first, second] = carrier.carts;
+  return second.checked_out || (hasCarrierMoved() && !first.checked_out) ? second : first;
+};
+
+/** The carts of all carriers. */
+export const allCarts = (): readonly Cart[] => carrier.carts;
+
+export const hasCarrierFailed = (): boolean => carrier.hasFailed;
+
+export const isCarrierAdapted = (): boolean => carrier?.character.isAdapted ?? false;
 
 /** Whether it has denied that a checked-out cart is checked out. */
 export const hasCarrierLied = (): boolean => carrier.hasLied;
@@ -94,8 +143,27 @@ const kinds = [
   "redirect",
   "a proxy's refusal",
   "refusal",
+  "a page",
+  "a page after",
+  "a 202",
+  "a foreign 2xx",
+  "a foreign 404",
+  "a foreign 409",
+  "answers twice",
   "delayed",
 ] as const;
+
+/** Faults that leave the cart wrong without anybody's knowledge, until the carrier compares it with the manifest. */
+const onlyIfItCompares = ["acts hours later", "a foreign 2xx", "a foreign 404"] as const;
+
+const isPossible = (fault: (typeof kinds)[number] | "acts hours later", method: Method) => {
+  const { compares, canAlwaysSay, cannotSay } = carrier.character;
+  const isOnePut = method === "PUT" || method === "DELETE";
+  if (onlyIfItCompares.some((one) => one === fault)) return isOnePut && compares !== undefined;
+  if (fault === "a foreign 409") return method !== "GET" && (method !== "POST" || (canAlwaysSay && !cannotSay));
+  if (method === "GET" && canAlwaysSay) return fault !== "a proxy's refusal" && fault !== "refusal";
+  return true;
+};
 
 const timeoutMs = 30_000;
 
@@ -109,20 +177,85 @@ const responseOf = ({ status, body, headers = {} }: Reply): HttpResponse => ({
 });
 
 /** Lets a call act now. */
-const act = (call: CartCall, begunAt: number): Reply => {
-  const { cart, character, onActed } = carrier;
-  const { refusal } = character;
-  const isRefused = Object.values(cart.held).some(({ sha256 }) => sha256 === refusal?.sha256);
-  if (refusal && isRefused && call.method === "POST" && !cart.checked_out) return refusal.reply;
-  const isGone = call.method === "DELETE" && !cart.checked_out && !(placeIn(call.path) in cart.held);
-  if (isGone && character.gone !== 200) return { status: character.gone, body: { error: "not found" } };
+const act = (call: Call, begunAt: number): Reply => {
+  const { character, placing } = carrier;
+  const { cart } = call;
+  const isOpen = !cart.checked_out;
+  if (placing.has(cart) && call.method !== "POST") return { status: 409, body: { error: "the order is being placed" } };
+  if (call.method === "POST" && isOpen) {
+    const refused = refusedIn(cart);
+    if (refused) return refused;
+    if (character.placesLate) return placeLater(call, begunAt);
+  }
+  const isGone = call.method === "DELETE" && isOpen && !(placeIn(call.path) in cart.held);
+  if (isGone && character.gone.status !== 200) return character.gone;
+  return actNow(call, begunAt);
+};
+
+const actNow = (call: Call, begunAt: number): Reply => {
+  const { cart } = call;
   const before = { ...cart, held: { ...cart.held } };
   const reply = handleCall(cart, call);
-  onActed(call, reply, before, begunAt);
-  return reply;
+  carrier.onActed(call, reply, cart, before, begunAt);
+  if (reply.status === 412) return carrier.character.compares === "only" ? { status: 412, body: null } : reply;
+  return call.method === "POST" && reply.status === 200 ? carrier.character.confirms : reply;
+};
+
+/** Responds that it has not placed the order yet, and places it within the time of a call. */
+const placeLater = (call: Call, begunAt: number): Reply => {
+  const { placing, character } = carrier;
+  const isSame = !call.manifest || handleCall(structuredClone(call.cart), call).status !== 412;
+  if (!isSame) return actNow(call, begunAt);
+  if (!placing.has(call.cart)) {
+    placing.add(call.cart);
+    const place = () => {
+      placing.delete(call.cart);
+      const { status } = actNow(call, begunAt);
+      say(() => `the order is placed: ${status}`);
+    };
+    after(between("placed", 1_000, timeoutMs), place, outside);
+  }
+  return character.confirms;
+};
+
+/** Refuses the checkout of a cart that has the refused letter, and perhaps says which it is. */
+const refusedIn = ({ held }: Cart): Reply | undefined => {
+  const { refusal } = carrier.character;
+  const refused = Object.values(held).filter(({ sha256 }) => sha256 === refusal?.sha256);
+  if (!refusal || refused.length === 0) return undefined;
+  const { status, body } = refusal.reply;
+  if (!("attachments" in Object(body))) return refusal.reply;
+  const reason = "It is not signed.";
+  const attachments = refused.map(({ request_id, attachment_id: id }) => ({ request_id, id, reason }));
+  for (const { request_id, id } of attachments) carrier.onRefused(`${request_id}/${id}`);
+  return { status, body: { ...Object(body), attachments } };
 };
 
 const placeIn = (path: string) => path.replace(/^.*\/requests\/(\w+)\/attachments\/(\w+)$/, "$1/$2");
+
+const copyOf = (cart: Cart): Cart => structuredClone(cart);
+
+/** Sometimes, a carrier that compares loses the cart that is open, or restores it to an earlier state. */
+export const loseCarts = (longest: number): void => {
+  if (!carrier.character.compares) return;
+  const [cart] = carrier.carts;
+  for (const time of ["once", "again"]) {
+    const isBackup = chance(`${time} a backup`) < 0.5;
+    const ms = between(`${time} lost at`, 100, longest);
+    const copy = () => {
+      carrier.backup = copyOf(cart);
+    };
+    after(ms * chance(`${time} copied at`), copy, outside);
+    const lose = () => {
+      if (cart.checked_out || carrier.placing.has(cart)) return;
+      if (!faultOf("carrier", `cart, ${time}`, ["loses its cart"])) return;
+      say(() => `the carrier ${isBackup ? "restores" : "loses"} its cart`);
+      if (isBackup && carrier.backup && !carrier.backup.checked_out) Object.assign(cart, copyOf(carrier.backup));
+      else forget(cart);
+    };
+    after(ms, lose, outside);
+  }
+};
 
 /** Responses that do not report whether the cart is checked out. */
 export const unusable = [
@@ -132,24 +265,23 @@ export const unusable = [
   { status: 204, body: null },
 ] as const satisfies readonly Reply[];
 
-const answerToTheQuestion = (phase: string): Reply => {
+const answerToTheQuestion = (phase: string, cart: Cart): Reply => {
   const fault = faultOf("carrier GET", phase, ["unusable answer", "lie"]);
   const silence =
     fault === "unusable answer" ? pick<Reply>(`${phase} unusable`, unusable) : carrier.character.cannotSay;
   if (silence) return silence;
-  return { status: 200, body: { checked_out: isCheckedOut(fault === "lie") } };
+  return { status: 200, body: { checked_out: isCheckedOut(cart, fault === "lie") } };
 };
 
-/** Whether the cart is checked out, according to the carrier or its support. They deny it once, if `isDenied`. */
-export const isCheckedOut = (isDenied: boolean): boolean => {
-  const { checked_out } = carrier.cart;
+/** Whether a cart is checked out, according to the carrier or its support. They deny it once, if `isDenied`. */
+export const isCheckedOut = ({ checked_out }: Cart, isDenied: boolean): boolean => {
   const isLie = isDenied && checked_out && !carrier.hasLied;
   carrier.hasLied ||= isLie;
   return checked_out && !isLie;
 };
 
 type Method = "GET" | "PUT" | "DELETE" | "POST";
-type Call = CartCall & { readonly method: Method };
+type Call = CartCall & { readonly method: Method; readonly cart: Cart };
 
 /** A gateway's status for a carrier that has not responded, or not yet. It is nearly always the same. */
 const gatewayStatus = (named: string) =>
@@ -159,13 +291,28 @@ const gatewayStatus = (named: string) =>
 const proxyRefusal = (named: string, { method }: Call): Reply => {
   const status = pick(`${named} status`, [400, 401, 403, 404, 405, 410, 413, 418, ...(method === "GET" ? [501] : [])]);
   const isHtml = chance(`${named} HTML`) < 0.5 || (method === "DELETE" && (status === 404 || status === 410));
-  return { status, body: isHtml ? "<html>" : { message: "Forbidden" } };
+  // A word about the token is never one about a letter.
+  const reason = (status === 401 || status === 407) && { reason: "The token has expired." };
+  return { status, body: isHtml ? "<html>" : { message: "Forbidden", ...reason } };
 };
 
+const page = (status: number): Reply => ({ status, body: "<html>" });
+
+/** The conflict of a CDN, of a scan that is not over, of something else. With a reason, it is a page's only where nobody can ask. */
+const foreignConflict = (named: string): Reply => ({
+  status: 409,
+  body: pick<unknown>(`${named} conflict`, [
+    "error code: 1001",
+    { error: "documents are still being scanned" },
+    { reason: "Your documents are still being scanned." },
+  ]),
+});
+
 /** A refusal by the carrier itself: a 422, or a 4xx with a reason. A 409 leaves open whether the cart is checked out. */
-const refusal = (named: string): Reply => {
+const refusal = (named: string, call: Call): Reply => {
   const status = pick(`${named} status`, [422, 400, 403, 409]);
-  return chance(`${named} reason`) < 0.5
+  if (status !== 409) carrier.onRefused(placeIn(call.path));
+  return chance(`${named} reason`) < 0.5 || status === 409
     ? { status, body: { reason: "The letter is not signed." } }
     : { status: 422, body: { error: "not yet" } };
 };
@@ -176,9 +323,12 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
     const task = currentTask();
     const begunAt = elapsed();
     const { character, processing, onCalled } = carrier;
-    const { phaseMs } = character;
+    const { phaseMs, maintenance } = character;
     const phase = phaseMs ? `${call.method} in phase ${Math.ceil(elapsed() / phaseMs)}` : named;
-    const fault = faultOf(`carrier ${call.method}`, phase, kinds);
+    const possible = kinds.filter((kind) => isPossible(kind, call.method));
+    const isLate = isPossible("acts hours later", call.method);
+    const fault = faultOf(`carrier ${call.method}`, phase, isLate ? [...possible, "acts hours later"] : possible);
+    if (fault && fault !== "delayed") carrier.hasFailed = true;
     carrier.saidNothingTo.delete(task);
     judgeCaller(task, call);
     onCalled(call, named);
@@ -200,32 +350,39 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
       };
       after(ms, arrive, task);
     };
-    const key = `${call.method} ${call.path} ${call.idempotencyKey}`;
+    const key = `${carrier.carts.indexOf(call.cart)} ${call.method} ${call.path} ${call.idempotencyKey}`;
     const isGuarded = character.guardsKeys && call.method !== "GET";
     const isInProgress = isGuarded && processing.has(key);
     const respond = (): Reply => {
       if (isInProgress) return { status: 409, body: { error: "a request with this Idempotency-Key is in progress" } };
       processing.delete(key);
-      return call.method === "GET" ? answerToTheQuestion(phase) : act(call, begunAt);
+      return call.method === "GET" ? answerToTheQuestion(phase, call.cart) : act(call, begunAt);
     };
     const acts = (ms: number, then: (reply: Reply) => void) => {
       if (!isInProgress) processing.add(key);
       after(isInProgress ? travel("there") : ms, () => then(respond()), outside);
     };
     /** Lets the call act, or end in vain, some time after its caller has given it up, or would have if the caller still ran. */
-    const later = (from: number) => {
+    const later = (from: number, longest = timeoutMs) => {
       let isUnderWay = isInProgress;
-      if (!isInProgress) processing.add(key);
+      if (!isInProgress && longest === timeoutMs) processing.add(key);
       const begin = () => {
         if (isUnderWay) return;
         isUnderWay = true;
         const ends = () =>
           chance(`${named} in vain`) < 0.3 ? processing.delete(key) : line(`acts, ${respond().status}`);
-        after(timeoutMs * Math.sqrt(chance(`${named} late`)), ends, outside);
+        const isHoursLate = longest > timeoutMs;
+        const ms = isHoursLate
+          ? between(`${named} late`, timeoutMs, longest)
+          : longest * Math.sqrt(chance(`${named} late`));
+        after(ms, ends, outside);
       };
       after(from, begin, outside);
       signal.addEventListener("abort", begin);
     };
+    const isClosed = maintenance && elapsed() >= maintenance.from && elapsed() < maintenance.to;
+    if (isClosed && faultOf("carrier", `maintenance of ${call.method}`, ["maintenance"]))
+      return answer(maintenance.reply);
     switch (fault) {
       case "no connection":
         return fail(failed("ECONNREFUSED"));
@@ -261,8 +418,28 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
         return answer(proxyRefusal(named, call));
       case "refusal":
         // The carrier's own refusal is true, because it has not acted. A checked-out cart refuses with 409 instead.
-        if (!carrier.cart.checked_out || call.method === "GET") return answer(refusal(named));
+        if (!call.cart.checked_out || call.method === "GET") return answer(refusal(named, call));
         break;
+      case "a page":
+        return answer(page(200));
+      case "a page after":
+        return acts(travel("there"), () => answer(page(pick(`${named} page`, [200, 201, 202, 203]))));
+      case "a 202":
+        return answer({ status: 202, body: pick<unknown>(`${named} 202`, [{ status: "queued" }, null, "<html>"]) });
+      case "a foreign 2xx":
+        return answer({ status: pick(`${named} 2xx`, [200, 201, 204]), body: { ok: true } });
+      case "a foreign 404":
+        return answer({ status: 404, body: { message: "Not Found" } });
+      case "a foreign 409":
+        return answer(foreignConflict(named));
+      case "answers twice":
+        return acts(travel("there"), (reply) => {
+          keptBy(task, call.cart).second ??= responseOf(reply);
+          answer(reply);
+        });
+      case "acts hours later":
+        later(timeoutMs, 5 * 3_600_000);
+        return fail(failed("ECONNRESET"), timeoutMs * chance(`${named} broken`));
       case "delayed": {
         const ms = between(`${named} delay`, 100, timeoutMs * 0.9);
         const there = ms * chance(`${named} delay there`);
@@ -295,26 +472,50 @@ const methodOf = (method: unknown): Method => {
 type Sent = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body: Buffer };
 
 /** A call of the protocol, or the event of an adapter function. */
-const callOf = (path: string, { method, headers, body }: Sent): Call => {
-  if (!carrier.character.isAdapted) {
+const callOf = ({ host, pathname: path }: URL, { method, headers, body }: Sent): Call => {
+  const { isAdapted, compares } = carrier.character;
+  const [first, second] = carrier.carts;
+  const cart = `${host}${path}`.includes("-2") ? second : first;
+  if (!isAdapted) {
     const form = method === "PUT" ? formOf(body) : undefined;
-    return { method: methodOf(method), path, idempotencyKey: headers["Idempotency-Key"] ?? null, form };
+    const manifest = compares && method === "POST" ? (parseJson(Manifest, body.toString()) ?? null) : undefined;
+    const idempotencyKey = headers["Idempotency-Key"] ?? null;
+    return { method: methodOf(method), path, cart, idempotencyKey, form, manifest };
   }
   const event = JSON.parse(body.toString());
   const form = event.file && { ...event.file, metadata: JSON.stringify(event.body) };
+  const isComparison = compares && event.method === "POST";
   return {
     method: methodOf(event.method),
     path: event.path,
+    cart,
     idempotencyKey: event.headers["Idempotency-Key"] ?? null,
     form,
+    manifest: isComparison ? (parseJson(Manifest, JSON.stringify(event.body)) ?? null) : undefined,
   };
 };
 
-const send = async (path: string, sent: Sent, signal: AbortSignal): Promise<HttpResponse> => {
+/** The connection to a carrier that the processes of a function keep, on which there may be a second response to an earlier call. */
+const keptBy = ({ name }: Task, cart: Cart) => {
+  const key = `${carrier.carts.indexOf(cart)} ${name.replace(/^.*: (\w+).*$/, "$1")}`;
+  const kept = carrier.connections.get(key) ?? { second: undefined };
+  carrier.connections.set(key, kept);
+  return kept;
+};
+
+const send = async (url: URL, sent: Sent, signal: AbortSignal, isKept: boolean): Promise<HttpResponse> => {
   const where = place();
-  const call = callOf(path, sent);
+  const call = callOf(url, sent);
+  const connection = keptBy(currentTask(), call.cart);
+  const { second } = connection;
+  connection.second = undefined;
   const named = numbered(`${call.method} ${carrier.nameOf(call.path)}`);
-  return carrier.character.isAdapted ? invokeAdapter(named, call, signal, where) : attempt(named, call, signal, where);
+  if (carrier.character.isAdapted) return invokeAdapter(named, call, signal, where);
+  const response = attempt(named, call, signal, where);
+  if (!isKept || !second) return response;
+  say(() => `${named} gets the second response to an earlier call`);
+  response.catch(() => {});
+  return second;
 };
 
 /** Returns Lambda's response to an invocation of the adapter. The adapter fails if its own call fails. */
@@ -328,10 +529,10 @@ const invokeAdapter = async (named: string, call: Call, signal: AbortSignal, whe
   return { status: 200, headers: {}, text: JSON.stringify(result) };
 };
 
-type RequestOptions = Pick<Sent, "method" | "headers"> & { readonly signal: AbortSignal };
+type RequestOptions = Pick<Sent, "method" | "headers"> & { readonly signal: AbortSignal; readonly agent?: false };
 
 /** Replaces `http.request`. A call arrives once its whole body is written. */
-export const requestCarrier = (url: URL, { method, headers, signal }: RequestOptions): Writable => {
+export const requestCarrier = (url: URL, { method, headers, signal, agent }: RequestOptions): Writable => {
   const chunks: Buffer[] = [];
   const task = currentTask();
   const outgoing = new Writable({
@@ -360,7 +561,7 @@ export const requestCarrier = (url: URL, { method, headers, signal }: RequestOpt
   };
   outgoing.on("finish", () => {
     const sent = { method, headers, body: Buffer.concat(chunks) };
-    as(task, () => send(url.pathname, sent, signal)).then(respond, (error: Error) => outgoing.destroy(error));
+    as(task, () => send(url, sent, signal, agent !== false)).then(respond, (error: Error) => outgoing.destroy(error));
   });
   return outgoing;
 };

@@ -7,7 +7,7 @@ import promises from "node:timers/promises";
 import { S3Client } from "@aws-sdk/client-s3";
 import { SFNClient } from "@aws-sdk/client-sfn";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { requestCarrier } from "./carrier.ts";
+import { addressOf, isCarrierAdapted, requestCarrier } from "./carrier.ts";
 import { sendToS3 } from "./files.ts";
 import { sendToStepFunctions } from "./people.ts";
 import { sendToTable } from "./table.ts";
@@ -49,6 +49,8 @@ const abortAfter = (ms: number): AbortSignal => {
   return controller.signal;
 };
 
+const suffix = () => (addressOf(currentTask()) === 1 ? "-2" : "");
+
 const environment = {
   AWS_ACCESS_KEY_ID: "simulated",
   AWS_SECRET_ACCESS_KEY: "simulated",
@@ -56,7 +58,13 @@ const environment = {
   AWS_ENDPOINT_URL_DYNAMODB: "http://table",
   TABLE_NAME: "simulated",
   BUCKET_NAME: "simulated",
-  CARRIER_URL: "http://carrier",
+  /** An invocation keeps the address with which it was started. */
+  get CARRIER_URL() {
+    return `http://carrier${suffix()}`;
+  },
+  get CARRIER_FUNCTION() {
+    return isCarrierAdapted() ? `adapter${suffix()}` : "";
+  },
   CARRIER_TOKEN: "simulated",
   STATE_MACHINE_ARN: "arn:aws:states:us-east-1:000000000000:stateMachine:checkout",
   LOG_LEVEL: "ERROR",
@@ -64,7 +72,9 @@ const environment = {
 
 export const install = (): void => {
   // An object of its own is much faster to read than that of Node.
-  Object.defineProperty(process, "env", { value: { ...process.env, ...environment } });
+  const { CARRIER_URL: _, CARRIER_FUNCTION: __, ...inherited } = process.env;
+  const value = Object.defineProperties(inherited, Object.getOwnPropertyDescriptors(environment));
+  Object.defineProperty(process, "env", { value });
   Object.assign(globalThis, { Date: VirtualDate, setTimeout, clearTimeout });
   Object.assign(timers, { setTimeout, clearTimeout });
   Object.assign(promises, { setTimeout: (ms: number, value?: unknown) => pass(ms).then(() => value) });

@@ -9,10 +9,10 @@ import { allItems, itemAt, itemsBelow } from "./table.ts";
 
 /** Records facts of a schedule that no participant knows, such as every version of each attachment and the order as it was sealed. */
 
-/** The sealed order: the number of the commit that sealed it, and the attachments to send under each request. */
+/** The order as it was after a commit, and the attachments to send under each request. */
 type Seal = { readonly at: number; readonly requests: ReadonlyMap<string, ReadonlyMap<string, Item>> };
 
-const newLedger = (order: string, seal?: Seal, checkoutKey?: string) => ({
+const newLedger = (order: string, seal?: Seal) => ({
   order,
   /** By attachment, the oldest first. */
   versions: new Map<string, Item[]>(),
@@ -28,9 +28,20 @@ const newLedger = (order: string, seal?: Seal, checkoutKey?: string) => ({
   executions: new Map<string, string>(),
   /** The time until which each execution's run had the lock and forwarded. */
   forwardsUntil: new Map<string, number>(),
-  /** The idempotency keys with which the carrier received its attachments. */
-  sentAs: new Map<string, string>(),
-  checkoutKey,
+  /** The idempotency keys with which a cart received its attachments, and when. */
+  sentAs: new Map<string, { readonly key: string; readonly at: number }>(),
+  /** The same, by place and run. */
+  sentIn: new Map<string, Set<string>>(),
+  /** The last time at which a carrier has said that its cart differs from the manifest. */
+  differedAt: Number.NEGATIVE_INFINITY,
+  /** The idempotency keys of the checkout of the cart, by manifest. */
+  checkoutKeys: new Map<string, string>(),
+  /** The attachments that the carrier itself has refused. */
+  refused: new Set<string>(),
+  /** How often the order has changed since its run has the lock. */
+  changes: 0,
+  /** The order at each of its versions, and the number of the commit that made it. */
+  at: new Map<number, Seal>(),
   isCheckedOut: false,
   /** When it was last recorded that the carrier's cart is open. No call that began earlier may check it out. */
   openAt: Number.NEGATIVE_INFINITY,
@@ -42,6 +53,7 @@ export const beginLedger = (order: string, requests: readonly string[]): void =>
   ledger = newLedger(order);
   for (const [index, id] of requests.entries()) ledger.names.set(id, `request ${index + 1}`);
   for (const item of allItems()) if (String(item.sk).startsWith("ATTACHMENT#")) remember(item);
+  rememberVersion();
 };
 
 export const idOf = (item: Item): string => String(item.id);
@@ -67,10 +79,17 @@ export const receiptsBelow = (request: string): Item[] => itemsBelow(keys.reques
 
 const attachmentsOf = (pk: string) => new Map(itemsBelow(pk, "ATTACHMENT#").map((item) => [idOf(item), item]));
 
-export const rememberSeal = (isSealed: boolean): void => {
+/** Remembers the order as it is at its present version. */
+export const rememberVersion = (): void => {
   const ofOrder = attachmentsOf(orderPk());
   const sent = (id: string) => [id, new Map([...ofOrder, ...attachmentsOf(keys.request(id).pk)])] as const;
-  ledger.seal = isSealed ? { at: ledger.commits, requests: new Map(forwardable().map(sent)) } : undefined;
+  const version = Number(orderItem().attachments_version);
+  ledger.at.set(version, { at: ledger.commits, requests: new Map(forwardable().map(sent)) });
+};
+
+/** Remembers which version of the order is sealed, or that none is. */
+export const rememberSeal = (version: number | undefined): void => {
+  ledger.seal = version === undefined ? undefined : ledger.at.get(version);
 };
 
 type Held = Cart["held"][string];

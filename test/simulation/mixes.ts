@@ -25,11 +25,16 @@ const silent = [
   "unavailable, acts late",
 ];
 const refused = ["a proxy's refusal", "refusal", "redirect"];
+/** What somebody else says in the carrier's place. */
+const foreign = ["a page", "a page after", "a 202", "a foreign 2xx", "a foreign 404", "a foreign 409"];
+/** What only a carrier that compares its cart with the manifest survives. */
+const unseen = ["acts hours later", "a foreign 2xx", "a foreign 404"];
 const unavailable = ["no connection", "broken before", "unavailable", "429"];
 const carrier = (method: string, most: number): Kinds => ({
   ...kinds(`carrier ${method}`, [...silent, "delayed"], most),
   ...kinds(`carrier ${method}`, unavailable, most / 2),
-  ...kinds(`carrier ${method}`, refused, most / 4),
+  ...kinds(`carrier ${method}`, [...refused, ...foreign], most / 4),
+  ...kinds(`carrier ${method}`, ["acts hours later", "answers twice"], most / 8),
 });
 const calls = { ...carrier("PUT", 0.3), ...carrier("DELETE", 0.3) };
 const cart = {
@@ -62,12 +67,22 @@ const decisions = {
   "carrier adapted": 0.2,
   "carrier in phases": 0.2,
   "carrier says when": 0.5,
+  "carrier can always say": 0.5,
+  "carrier compares": 0,
+  "carrier says little": 0.3,
+  "carrier places late": 0.1,
+  "carrier moves": 0.05,
+  "carrier maintenance": 0.9,
+  "carrier under maintenance": 0.05,
+  "carrier loses its cart": 0.05,
+  "customer keeps changing": 0.05,
   "files scanned": 0.2,
   "files swept": 0.2,
   "order large": 0.2,
   "process skewed": 0.5,
   "operator starts twice": 0.2,
   "operator aborts": 0.2,
+  "operator redrives": 0.3,
   "operator settles": 0.2,
   "operator types late": 0.5,
   "operator misled": 0.2,
@@ -181,6 +196,70 @@ export const mixes: Readonly<Record<string, Mix>> = {
     least: 0.3,
   },
   table: { kinds: { ...table, "invocation twice": 0.2, "request lost": 0.2 }, share: 0.5, least: 0.2 },
+  "foreign words": {
+    kinds: {
+      ...kinds("carrier PUT", foreign, 0.3),
+      ...kinds("carrier DELETE", foreign, 0.3),
+      ...kinds("carrier POST", foreign, 0.5),
+      ...reactions,
+      "carrier under maintenance": 0.3,
+    },
+    share: 0.4,
+    least: 0.3,
+  },
+  "lost carts": {
+    kinds: { "carrier loses its cart": 0.9, "carrier compares": 0, ...kinds("carrier PUT", silent, 0.3), ...reactions },
+    share: 0.5,
+    least: 0.3,
+  },
+  "hours late": {
+    kinds: {
+      ...kinds("carrier PUT", unseen, 0.4),
+      ...kinds("carrier DELETE", unseen, 0.4),
+      ...kinds("customer", ["removes", "changes"], 0.5),
+      ...kinds("carrier POST", ["refusal", "a proxy's refusal"], 0.8),
+      "carrier compares": 0,
+    },
+    share: 0.7,
+    least: 0.4,
+  },
+  "another carrier": {
+    kinds: {
+      "carrier moves": 1,
+      ...kinds("carrier POST", silent, 0.3),
+      ...kinds("carrier PUT", [...silent, "delayed"], 0.3),
+      ...reactions,
+      "process killed": 0.03,
+    },
+    share: 0.4,
+    least: 0.3,
+  },
+  "places late": {
+    kinds: { "carrier places late": 1, ...cart, "process killed": 0.05, "invocation twice": 0.3 },
+    share: 0.3,
+    least: 0.3,
+  },
+  redriven: {
+    kinds: { ...aborted, "operator redrives": 0.9, "EventBridge late": 0.7, "Step Functions lags": 0.5 },
+    share: 0.6,
+    least: 0.5,
+  },
+  "second responses": {
+    kinds: {
+      ...kinds("carrier PUT", ["answers twice"], 0.7),
+      ...kinds("carrier DELETE", ["answers twice"], 0.7),
+      ...kinds("carrier GET", ["answers twice"], 0.5),
+      ...kinds("carrier POST", ["no response", "answers twice"], 0.4),
+      ...reactions,
+    },
+    share: 0.8,
+    least: 0.4,
+  },
+  changing: {
+    kinds: { "customer keeps changing": 1, "carrier PUT delayed": 1, "customer removes": 0.02 },
+    share: 1,
+    least: 0.3,
+  },
   files: {
     kinds: { ...kinds("files", attempts, 0.4), "process killed": 0.03, "files swept": 0.7 },
     share: 0.5,

@@ -17,7 +17,7 @@ import { keys } from "../../shared/table/keys.ts";
 import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
 import { sha256Of } from "../support/fixtures/upload-content.ts";
 import { eventOf } from "../support/requests/event.ts";
-import { isCheckedOut as isCartCheckedOut } from "./carrier.ts";
+import { allCarts, isCheckedOut as isCartCheckedOut } from "./carrier.ts";
 import { putSigned } from "./files.ts";
 import { errorNamed, invoke } from "./functions.ts";
 import { nameOf } from "./ledger.ts";
@@ -194,6 +194,22 @@ const remove = async (named: string, known = one(named)) => {
   if (known) await insist(() => call("delete", known.parent, { id: known.id }));
 };
 
+/** A customer who goes on changing one letter of the first request, several times a second or every few seconds. */
+export const keepChanging = (longest: number): void => {
+  const name = "customer keeps changing";
+  const pause = between(`${name} pause`, 250, 10_000);
+  const from = between(`${name} from`, 5, longest);
+  const times = Math.min(150, 900_000 / pause);
+  if (!takesPart(`${name} every ${Math.round(pause)} ms`)) return;
+  start(newTask(name), from, async () => {
+    const known = attachments().find(({ parent }) => parent.type === "request");
+    for (let count = 1; count <= times && known && !areFaultsOver(); count += 1) {
+      await Promise.all([change(`${name} ${count}`, known), pass(pause)]);
+      if (itemAt(keys.attachment(known.parent, known.id)) === undefined) return;
+    }
+  });
+};
+
 /** Sometimes makes a customer remove or change an attachment during its forwarding, or soon after. */
 export const react = ({ method, path }: CartCall, named: string): void => {
   const fault = method === "PUT" ? faultOf("customer", named, ["removes", "changes"]) : undefined;
@@ -301,13 +317,13 @@ export const sendToStepFunctions = async (command: object): Promise<object> => {
 };
 
 /** EventBridge reports an execution that has not succeeded to `release-lock`, with best effort: in time, late, twice or never. */
-export const tellOfEnd = ({ name, status, input, task }: Execution): void => {
+export const tellOfEnd = ({ name, status, input, task, redriveCount }: Execution): void => {
   if (status === "RUNNING" || status === "SUCCEEDED") return;
-  const named = `release-lock of ${task.name}`;
+  const named = `release-lock of ${task.name}${redriveCount > 0 ? `, redriven ${redriveCount}` : ""}`;
   const fault = faultOf("EventBridge", named, ["lost", "twice", "late"]);
   const longest = fault === "late" ? 86_400_000 : 20_000;
   const tell = (time: string) => {
-    const detail = { executionArn: `arn:${name}`, name, status, input };
+    const detail = { executionArn: `arn:${name}`, name, status, input, redriveCount };
     start(newTask(`${named} ${time}`), between(`${named} ${time}`, 100, longest), () =>
       retried(() => invoke("invocation", "release-lock", Object(releaseLock), { detail }, 60)),
     );
@@ -351,13 +367,19 @@ export const operate = async (): Promise<void> => {
 const abort = async (execution: Execution | undefined, name: string) => {
   await pass(between(`aborts ${name}`, 50, 100_000));
   execution?.end("ABORTED", errorNamed("Aborted"));
+  for (const time of ["once", "again"]) {
+    const named = `redrives ${name} ${time}`;
+    if (!faultOf("operator", named, ["redrives"])) continue;
+    start(newTask(named), between(named, 100, 1_500_000), async () => execution?.redrive());
+  }
 };
 
 /** An operator asks the carrier, and records its answer, perhaps minutes later. */
 const settleDoubt = async () => {
   const askedAt = new Date();
   const named = numbered("settles");
-  const outcome = isCartCheckedOut(faultOf("operator", named, ["misled"]) !== undefined) ? "checked_out" : "open";
+  const isMisled = faultOf("operator", named, ["misled"]) !== undefined;
+  const outcome = allCarts().some((cart) => isCartCheckedOut(cart, isMisled)) ? "checked_out" : "open";
   say(() => `${currentTask().name} asks the carrier at ${askedAt.toISOString()}: ${outcome}`);
   if (faultOf("operator", named, ["types late"])) await pass(between(named, 1_000, 900_000));
   await settle(place.order, outcome, "I have asked the carrier.", askedAt, { json: false });

@@ -7,7 +7,14 @@ import { lateChanges } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { type Key, keys, parentIn } from "../../shared/table/keys.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
-import { cartNow, hasCarrierLied, hasCarrierSaidNothingTo } from "./carrier.ts";
+import {
+  allCarts,
+  cartNow,
+  hasCarrierFailed,
+  hasCarrierLied,
+  hasCarrierMoved,
+  hasCarrierSaidNothingTo,
+} from "./carrier.ts";
 import { isClean, storedObjects } from "./files.ts";
 import {
   forwardable,
@@ -21,6 +28,7 @@ import {
   receiptsBelow,
   remember,
   rememberSeal,
+  rememberVersion,
   rename,
   runItem,
 } from "./ledger.ts";
@@ -28,7 +36,10 @@ import { allItems, type Change, itemAt } from "./table.ts";
 import { executionOf } from "./workflow.ts";
 import { breakPromise, elapsed, type Task } from "./world.ts";
 
-/** Judges whether the promises in shared/checkout/README.md, "What it promises", hold at each moment and at the end. */
+/**
+ * Judges whether the promises in shared/checkout/README.md, "What it promises", hold at each moment and at the end. They hold for every
+ * carrier. Against what only a comparison with the manifest can show, they hold for carriers that compare: carrier.ts says what that is.
+ */
 
 /** Reports a broken promise, with its detail, unless it is kept. */
 const hold = (promise: string, isKept: boolean, detail: string): void => {
@@ -48,12 +59,27 @@ export const judgeCommit = (changes: readonly Change[], task: Task): void => {
     if (key.sk === "CHECKOUT" && confirmedTo.delete(task))
       hold("a 2xx is recorded at once", after?.checked_out === true, task.name);
     if (key.sk.startsWith("RECEIPT#") && after?.state === "pending") noteAnnouncement(task, key, after);
+    if (key.sk.startsWith("RECEIPT#") && after?.state === "refused" && before?.state !== "refused")
+      judgeVerdict(key, after);
   }
   judgeVersion(changes);
+  if (changes.some(({ key }) => isOrder(key))) rememberVersion();
+  if (changes.some(hasMoved)) ledger.changes += 1;
   const { seal, state } = orderItem();
   const isSealable = !seal || runItem().outcome_unknown === true || state === "CHECKED_OUT";
   hold("an order is sealed only in doubt, or after success", isSealable, String(runItem().status));
   if (sinceFinish.length > 0) sinceFinish.push(truth());
+};
+
+/** Notes that the carrier itself has refused an attachment of a request. */
+export const noteRefusal = (place: string): void => {
+  ledger.refused.add(place);
+};
+
+/** A word about the token, or of a proxy, refuses no letter. */
+const judgeVerdict = ({ pk }: Key, { attachment }: Item) => {
+  const place = `${pk.replace("REQUEST#", "")}/${attachment}`;
+  hold("only the carrier refuses a letter", ledger.refused.has(place), place);
 };
 
 const isOrder = ({ pk, sk }: Key) => pk === orderPk() && sk === pk;
@@ -79,10 +105,12 @@ const judgeVersion = (changes: readonly Change[]) => {
   const ofOrder = [orderPk(), ...forwardable().map((id) => keys.request(id).pk)];
   const isPart = ({ pk, sk }: Key) =>
     (sk.startsWith("ATTACHMENT#") && ofOrder.includes(pk)) || (sk.startsWith("REQUEST#") && pk === orderPk());
-  const order = changes.find(({ key }) => isOrder(key));
-  const hasMoved = order?.before?.attachments_version !== order?.after?.attachments_version;
-  for (const { key } of changes) if (isPart(key)) hold("every change moves the order's version", hasMoved, key.sk);
+  const isMoved = changes.some(hasMoved);
+  for (const { key } of changes) if (isPart(key)) hold("every change moves the order's version", isMoved, key.sk);
 };
+
+const hasMoved = ({ key, before, after }: Change) =>
+  isOrder(key) && before?.attachments_version !== after?.attachments_version;
 
 const judgeOrder = (before: Item | undefined, after: Item | undefined) => {
   if (before?.state === "CART" && after?.state === "CHECKED_OUT")
@@ -91,23 +119,35 @@ const judgeOrder = (before: Item | undefined, after: Item | undefined) => {
   const { run, status } = runItem();
   if (after?.seal)
     hold("only a run that has the lock seals", Object(after.seal).run === run && status === "RUNNING", String(run));
-  rememberSeal(after?.seal !== undefined);
+  const version = after?.seal ? Number(Object(after.seal).version) : undefined;
+  const isCurrent = version === undefined || version === after?.attachments_version;
+  hold("an order is sealed as it is, unless it keeps changing", isCurrent || ledger.changes >= 3, String(run));
+  rememberSeal(version);
 };
+
+/** Whether an execution runs, and nobody can take it for one that has ended, because the look-up lags. */
+const isKnownToRun = (run: string) => {
+  const execution = executionOf(run);
+  return execution?.status === "RUNNING" && elapsed() - execution.redrivenAt > slowestLagMs;
+};
+/** The lag of DescribeExecution, and the time between the look-up and the write. */
+const slowestLagMs = 30_000 + 60_000;
 
 const judgeRun = (before: Item, after: Item, task: Task) => {
   const run = String(after.run);
   const named = ledger.executions.get(run) ?? run;
   const ends = (...statuses: string[]) => before.status !== after.status && statuses.includes(String(after.status));
   ledger.runs.add(run);
+  if (before.run !== run) ledger.changes = 0;
   noteLock(before, after);
   hold("a 2xx is never forgotten", !before.checked_out || after.checked_out === true, named);
   const isOpenOrDenied = !cartNow().checked_out || (hasCarrierLied() && !before.checked_out);
-  if (ends("CRASHED"))
-    hold("only a run whose execution has ended has crashed", executionOf(run)?.status !== "RUNNING", named);
+  if (ends("CRASHED")) hold("only a run whose execution has ended has crashed", !isKnownToRun(run), named);
   if (ends("FAILED", "CRASHED") && !after.outcome_unknown)
     hold("a failed run leaves the cart open, or a doubt", isOpenOrDenied, named);
   if (ends("SUCCEEDED")) judgeReason(String(after.reason));
   const says = (words: string) => String(after.reason).includes(words);
+  hold("changes do not end a checkout", !(ends("STOPPING") && says("keep changing")), named);
   if (ends("STOPPING") && after.outcome_unknown && hasCarrierSaidNothingTo(task))
     hold("a run without a usable response names what it lacks", says("checked_out"), named);
   if (ends("FAILED", "CRASHED") && after.outcome_unknown && !after.checked_out)
@@ -181,12 +221,13 @@ const noteAnnouncement = (task: Task, { pk }: Key, { attachment, of, version }: 
 /** The longest time between a task's reads and a call that depends on them: a read, a wait, and earlier attempts of the call. */
 const slowestMs = () => 30_000 + maxCallMs(0);
 
-export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCall): void => {
+export const judgeCaller = (task: Task, { method, path, idempotencyKey, manifest }: CartCall): void => {
   const [, request = "", id = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
   if (method === "POST") {
-    const key = String(idempotencyKey);
-    ledger.checkoutKey ??= key;
-    hold("the checkout of a cart keeps its key", key === ledger.checkoutKey, task.name);
+    const [key, listed] = [String(idempotencyKey), JSON.stringify(manifest)];
+    const isOwn = (ledger.checkoutKeys.get(listed) ?? key) === key;
+    hold("the checkout of a cart keeps its key", isOwn, task.name);
+    ledger.checkoutKeys.set(listed, key);
   }
   if (id === "") return;
   const announcement = method === "PUT" ? announced.get(task)?.get(`${keys.request(request).pk}/${id}`) : undefined;
@@ -203,35 +244,48 @@ const versionIn = (idempotencyKey: string | null | undefined) =>
 /** The tasks to which the carrier has confirmed that it has checked the cart out, until they record that. */
 const confirmedTo = new WeakSet<Task>();
 
-export const judgeAnswer = (task: Task, { method }: CartCall, { status }: Reply): void => {
-  if (method === "POST" && status < 300) confirmedTo.add(task);
+export const judgeAnswer = (task: Task, { method }: CartCall, { status, body }: Reply): void => {
+  if (method === "POST" && status < 300 && Object(body).checked_out === true) confirmedTo.add(task);
 };
 
 /** Judges a call on which the carrier has acted. */
 export const judgeCall = (
   { method, path, idempotencyKey }: CartCall,
   { status }: Reply,
+  cart: Cart,
   before: Cart,
   begunAt: number,
 ): void => {
+  if (status === 412) ledger.differedAt = elapsed();
   if (status >= 300) return;
-  const cart = cartNow();
   const [, request = "", id = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
   const place = `${request}/${id}`;
   const [had, has] = [before.held[place], cart.held[place]];
-  if (method === "PUT" && had !== has) judgePut(place, id, idempotencyKey ?? "", had !== undefined);
+  if (method === "PUT" && had !== has)
+    judgePut(`${allCarts().indexOf(cart)} ${place}`, id, idempotencyKey ?? "", had !== undefined);
   if (method === "DELETE" && had) hold("only deleted attachments are withdrawn", ledger.deletedAt.has(id), place);
   if (method !== "POST" || before.checked_out) return;
+  hold("an order is placed once", !ledger.isCheckedOut, String(runItem().run));
   ledger.isCheckedOut = true;
   hold("no late call checks out a cart that counts as open", begunAt > ledger.openAt, String(runItem().run));
   judgeCart(cart);
 };
 
+/** The keys under which a run has sent an attachment. Where calls fail, each wait for the carrier may have another. */
+const judgeCount = (place: string, key: string) => {
+  const named = `${place} in ${runItem().run}`;
+  const keysOfRun = (ledger.sentIn.get(named) ?? new Set()).add(key);
+  ledger.sentIn.set(named, keysOfRun);
+  const isFew = keysOfRun.size <= 5 || hasCarrierFailed() || ledger.differedAt > 0;
+  hold("a run sends no letter more than five times", isFew, `${named}: ${keysOfRun.size}`);
+};
+
 const judgePut = (place: string, id: string, key: string, wasHeld: boolean) => {
-  const earlier = ledger.sentAs.get(place);
-  ledger.sentAs.set(place, key);
-  // Another version is another call, even if its metadata were changed back.
-  const isOther = !wasHeld || earlier === key || versionIn(earlier) !== versionIn(key);
+  judgeCount(place, key);
+  const { key: earlier, at = Number.NEGATIVE_INFINITY } = ledger.sentAs.get(place) ?? {};
+  ledger.sentAs.set(place, { key, at: elapsed() });
+  // Another version is another call, even if its metadata were changed back. What differs from the manifest is sent again.
+  const isOther = !wasHeld || earlier === key || versionIn(earlier) !== versionIn(key) || ledger.differedAt > at;
   hold("nothing is sent twice", isOther, `${place}, ${key}`);
   const [item] = ledger.versions.get(id) ?? [];
   const parent = parentIn(String(item?.pk));
@@ -280,13 +334,19 @@ export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): 
     const isStored = ledger.versions.get(id)?.some((item) => Number(item.version) >= version) ?? false;
     hold("what was confirmed is stored", isStored, id);
   }
-  for (const { level, rule, at, detail } of await checkInvariants(new Date()))
+  for (const { level, rule, at, detail } of await checkInvariants(new Date(), isSentAgain()))
     hold("check finds nothing", level !== "violation", `${rule}: ${at}: ${detail}`);
 };
 
+const isSentAgain = () => ledger.differedAt > 0 || hasCarrierMoved();
+
 const judgeReceipt = (request: string, { attachment, state, sent }: Item) => {
-  const held = cartNow().held[`${request}/${attachment}`];
-  const isTrue = state === "forwarded" ? isSent(held, sent) : state !== "withdrawn" || !held;
+  // A receipt may be of the first carrier, after the order has moved to the second.
+  const held = allCarts().map((cart) => cart.held[`${request}/${attachment}`]);
+  const isTrue =
+    state === "forwarded"
+      ? held.some((one) => isSent(one, sent)) || (hasCarrierMoved() && ledger.deletedAt.has(String(attachment)))
+      : state !== "withdrawn" || !cartNow().held[`${request}/${attachment}`];
   hold("a receipt is true", isTrue, `${attachment} under ${request} is ${state}`);
 };
 
@@ -310,7 +370,7 @@ const judgeHistory = () => {
 export const judgeSwept = async (): Promise<void> => {
   const records = allItems().filter(({ sk }) => String(sk).startsWith("UNFINISHED_DELETE#"));
   hold("the sweep leaves nothing behind", records.length === 0, records.map(({ sk }) => sk).join());
-  for (const { rule, at, detail } of await checkInvariants(new Date()))
+  for (const { rule, at, detail } of await checkInvariants(new Date(), isSentAgain()))
     hold("the sweep leaves nothing behind", false, `${rule}: ${at}: ${detail}`);
 };
 

@@ -7,13 +7,14 @@ import { dynamodb } from "../../shared/table/client.ts";
 import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
 import { apply } from "../support/fixtures/apply.ts";
 import { allPermissions } from "../support/fixtures/tenants.ts";
-import { beginCarrier, type Character, unusable } from "./carrier.ts";
+import { beginCarrier, type Character, loseCarts, unusable } from "./carrier.ts";
 import { beginFiles, type Objects, storedObjects } from "./files.ts";
 import { beginLedger, rename } from "./ledger.ts";
 import { ratesOf } from "./mixes.ts";
 import {
   beginPeople,
   confirmedVersions,
+  keepChanging,
   operate,
   type Place,
   react,
@@ -24,7 +25,16 @@ import {
   tellOfEnd,
   uploadLetters,
 } from "./people.ts";
-import { judgeAnswer, judgeCall, judgeCommit, judgeEnd, judgeRemoval, judgeSwept, noteStep } from "./promises.ts";
+import {
+  judgeAnswer,
+  judgeCall,
+  judgeCommit,
+  judgeEnd,
+  judgeRemoval,
+  judgeSwept,
+  noteRefusal,
+  noteStep,
+} from "./promises.ts";
 import { allItems, beginTable, removeExpired } from "./table.ts";
 import { beginWorkflow } from "./workflow.ts";
 import {
@@ -116,6 +126,23 @@ const prepare = async (requests: number): Promise<Prepared> => {
 const refusedQuestion = (status: number): Reply => ({ status, body: { error: "not found" } });
 const cannotSay = [refusedQuestion(404), ...[405, 501, 403, 400, 401, 410].map(refusedQuestion), ...unusable] as const;
 
+/** What a carrier may respond to the checkout of a cart. */
+const placed: Reply = { status: 200, body: { checked_out: true } };
+const accepted = [
+  { status: 200, body: {} },
+  { status: 201, body: { order: 7 } },
+  { status: 204, body: null },
+] as const satisfies readonly Reply[];
+const unplaced = [...accepted, { status: 200, body: { checked_out: false } }] as const;
+
+/** Pages that respond in everybody's place. */
+const maintenanceOf = (isSo: (decision: string) => boolean): Character["maintenance"] => {
+  if (!isSo("carrier under maintenance")) return undefined;
+  const from = between("maintenance from", 50, 300_000);
+  const status = pick("maintenance", [200, 202, 404, 409, 403, 503]);
+  return { from, to: from + between("maintenance takes", 1_000, 1_200_000), reply: { status, body: "<html>" } };
+};
+
 /** The time during which faults happen. Most runs end within it. */
 const faultsMs = 3_600_000;
 
@@ -132,10 +159,27 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   beginWorld({ seed: named, rates, ...(without && { without }), ...(line && { onLine: line }) });
   const isSo = (decision: string) => chance(decision) < (rates[decision] ?? 0);
   const status = pick("refuses with", [400, 401, 402, 403, 404, 405, 410, 418, 422, 451]);
-  const reply = { status, body: pick<object>("refuses in words", [{}, { reason: "The letter is not signed." }]) };
+  const reason = "The letter is not signed.";
+  const words = pick<object>("refuses in words", [{}, { reason }, { reason, attachments: [] }]);
+  // Only a 422 is a verdict without a reason.
+  const reply = { status: "attachments" in words ? 422 : status, body: words };
+  const missing = pick<Reply["body"]>("gone in words", [{ error: "not found" }, null]);
+  // One that places orders late must be able to say whether it has.
+  const placesLate = isSo("carrier places late") && isSo("carrier can always say") && !isSo("carrier cannot say");
+  const movesAt = isSo("carrier moves") ? between("moves at", 1_000, 600_000) : undefined;
   const character: Character = {
     cannotSay: isSo("carrier cannot say") ? pick("says", cannotSay) : undefined,
-    gone: pick("gone", [200, 404, 410]),
+    canAlwaysSay: isSo("carrier can always say"),
+    compares: isSo("carrier compares") ? pick("compares", ["and lists", "and lists", "only"]) : undefined,
+    confirms: placesLate
+      ? pick<Reply>("confirms late", unplaced)
+      : isSo("carrier says little")
+        ? pick<Reply>("confirms", accepted)
+        : placed,
+    placesLate,
+    movesAt,
+    maintenance: maintenanceOf(isSo),
+    gone: { status: pick("gone", [200, 404, 410]), body: missing },
     guardsKeys: isSo("carrier guards keys"),
     refusal: isSo("carrier refuses a letter") ? { sha256: refusedLetter, reply } : undefined,
     isAdapted: isSo("carrier adapted"),
@@ -144,7 +188,6 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   };
   const scan = isSo("files scanned");
   process.env.MALWARE_SCAN = scan ? "true" : "";
-  process.env.CARRIER_FUNCTION = character.isAdapted ? "adapter" : "";
   beginTable(items, judgeCommit);
   beginFiles(objects, { scan, onRemoved: judgeRemoval });
   beginLedger(place.order, place.requests);
@@ -152,12 +195,15 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
     onCalled: react,
     onAnswered: judgeAnswer,
     onActed: judgeCall,
+    onRefused: noteRefusal,
     nameOf: (path) => rename(path).replaceAll(/\/carts\/order|\/requests|\/attachments/g, ""),
   });
   beginWorkflow(handlers, tellOfEnd);
   beginPeople(place, isSo("operator absent"));
   const longest = between("time", 500, 300_000);
   startPeople(Math.ceil(between("people", 2, 12)), longest);
+  if (isSo("customer keeps changing")) keepChanging(longest);
+  loseCarts(longest * 4);
   start(newTask("operator"), between("operator at", 1, longest), operate);
   const sweeps = isSo("files swept");
   if (sweeps) sweepDaily(4);

@@ -45,13 +45,19 @@ export type Execution = {
   readonly name: string;
   readonly input: string;
   status: "RUNNING" | "SUCCEEDED" | "FAILED" | "ABORTED" | "TIMED_OUT";
-  error?: string;
-  cause?: string;
-  readonly task: Task;
+  error?: string | undefined;
+  cause?: string | undefined;
+  task: Task;
   readonly startedAt: number;
   endedAt: number;
-  readonly ended: Promise<void>;
+  ended: Promise<void>;
   readonly end: (status: Execution["status"], error?: Error) => void;
+  redriveCount: number;
+  redrivenAt: number;
+  /** How the last redrive found it. */
+  beforeRedrive?: Pick<Execution, "status" | "redriveCount"> | undefined;
+  /** Continues an execution that has not succeeded at the state in which it ended. */
+  readonly redrive: () => void;
 };
 
 type Handlers = ReadonlyMap<string, (event: unknown) => Promise<unknown>>;
@@ -68,8 +74,10 @@ export const beginWorkflow = (steps: Handlers, callback: typeof onEnded): void =
 
 /** An execution as it was at a time. */
 export const asOf = (execution: Execution, time: number): Partial<Execution> | undefined => {
+  const { name, input, redriveCount } = execution;
   if (time < execution.startedAt) return undefined;
-  return time < execution.endedAt ? { name: execution.name, input: execution.input, status: "RUNNING" } : execution;
+  if (time < execution.redrivenAt) return { name, input, ...execution.beforeRedrive };
+  return time < execution.endedAt ? { name, input, redriveCount, status: "RUNNING" } : execution;
 };
 
 export const executionOf = (name: string): Execution | undefined => executions.get(name);
@@ -78,9 +86,19 @@ export const executionOf = (name: string): Execution | undefined => executions.g
 export const startExecution = (name: string, input: string): Execution | undefined => {
   const existing = executions.get(name);
   if (existing) return existing.status === "RUNNING" && existing.input === input ? existing : undefined;
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  let { promise: ended, resolve } = Promise.withResolvers<void>();
   // The execution's name depends on the time; its number does not.
   const task = newTask(`run ${executions.size + 1}`);
+  let position: Position = { name: workflow.StartAt, state: JSON.parse(input) };
+  const onState = (at: Position) => {
+    position = at;
+  };
+  const work = () => runMachine(workflow, position, { Execution: { Name: name } }, onState);
+  const begin = (as_: Task) =>
+    as(as_, work).then(
+      () => execution.task === as_ && execution.end("SUCCEEDED"),
+      (error: Error) => execution.task === as_ && execution.end("FAILED", error),
+    );
   const execution: Execution = {
     name,
     input,
@@ -94,9 +112,27 @@ export const startExecution = (name: string, input: string): Execution | undefin
       const result = error && { error: error.name, cause: error.message };
       Object.assign(execution, { status, ...result, endedAt: elapsed() });
       say(() => `${task.name} ends: ${status} ${error ? `${error.name} ${error.message}` : ""}`);
-      task.isAlive = false;
+      execution.task.isAlive = false;
       onEnded(execution);
       resolve();
+    },
+    redriveCount: 0,
+    redrivenAt: Number.NEGATIVE_INFINITY,
+    redrive: () => {
+      if (execution.status === "RUNNING" || execution.status === "SUCCEEDED") return;
+      say(() => `${task.name} is redriven at ${position.name}`);
+      const again = Object.assign(newTask(task.name), { counts: task.counts });
+      const redriven = {
+        status: "RUNNING",
+        task: again,
+        endedAt: Number.POSITIVE_INFINITY,
+        redrivenAt: elapsed(),
+      } as const;
+      const { status, redriveCount } = execution;
+      const found = { beforeRedrive: { status, redriveCount }, redriveCount: redriveCount + 1 };
+      ({ promise: ended, resolve } = Promise.withResolvers<void>());
+      Object.assign(execution, { ...redriven, ...found, ended, error: undefined, cause: undefined });
+      after(2, () => void begin(again), again);
     },
   };
   executions.set(name, execution);
@@ -104,13 +140,7 @@ export const startExecution = (name: string, input: string): Execution | undefin
   say(() => `${currentTask().name} starts ${task.name}, ${name}`);
   const { TimeoutSeconds = 0 } = workflow;
   after(TimeoutSeconds * 1000, () => execution.end("TIMED_OUT", errorNamed("States.Timeout")), task);
-  const work = () => runMachine(workflow, JSON.parse(input), { Execution: { Name: name } });
-  const begin = () =>
-    as(task, work).then(
-      () => execution.end("SUCCEEDED"),
-      (error: Error) => execution.end("FAILED", error),
-    );
-  after(2, () => void begin(), task);
+  after(2, () => void begin(task), task);
   return execution;
 };
 
@@ -170,9 +200,18 @@ const withinTime = (work: () => Promise<unknown>, seconds = 60) =>
       });
   });
 
-const runMachine = async ({ StartAt, States }: Machine, input: unknown, context: Json): Promise<unknown> => {
-  let [name, current] = [StartAt, input];
+type Position = { readonly name: string; readonly state: unknown };
+
+/** Runs the workflow from a state. Calls `onState` before each. */
+const runMachine = async (
+  { States }: Machine,
+  from: Position,
+  context: Json,
+  onState: (at: Position) => void,
+): Promise<unknown> => {
+  let { name, state: current } = from;
   for (;;) {
+    onState({ name, state: current });
     const state = States[name];
     if (!state) throw new Error(`There is no state ${name}.`);
     const next = await runState(name, state, current, context);

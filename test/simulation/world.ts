@@ -14,6 +14,8 @@ export type Task = {
   readonly skewMs: number;
   /** The longest delay before each of its calls. */
   readonly slowMs: number;
+  /** The time at which it was created, in milliseconds since the schedule has begun. */
+  readonly startedAt: number;
   isAlive: boolean;
   /** The time, in milliseconds, until which its events wait. They then happen in their order. */
   frozenUntil: number;
@@ -73,6 +75,7 @@ export const newTask = (name: string, skewMs = 0, slowMs = 0): Task => ({
   name,
   skewMs,
   slowMs,
+  startedAt: state.time - begin,
   isAlive: true,
   frozenUntil: 0,
   frozenMs: 0,

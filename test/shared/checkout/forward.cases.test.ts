@@ -406,6 +406,17 @@ describe("forwarding an order", () => {
     expect(await readRun(order)).toMatchObject({ last_answer: "the deadline passed before the call was sent" });
   });
 
+  it("that changes before its call is not sent, and the run forwards again", async () => {
+    const { first, own, update, request } = await attachedOne();
+    const calls = carrier.respondInTurn(201);
+    const isAnnouncement = ({ operation }: TableCall) => operation === "TransactWriteItems";
+    beforeTableCall(isAnnouncement, () => update(0, own, { name: "New" }));
+    const again = await forwardOrder(first);
+    expect([again, calls, await receiptsOf(request)]).toMatchObject([{ next: "FORWARD", rounds: 1 }, [], []]);
+    expect(await forwardOrder({ ...first, ...again })).toMatchObject({ next: "SUBMIT", rounds: 1 });
+    expect(await receiptsOf(request)).toMatchObject([{ state: "forwarded", version: 2 }]);
+  });
+
   type Attached = Awaited<ReturnType<typeof attachedOne>>;
   const content = Buffer.from("another file");
   const other = { content, sha256: sha256Of(content), filename: "a.pdf", contentType: "application/pdf" };
@@ -608,7 +619,7 @@ describe("a copy of the forwarding step that runs on", () => {
       return pass();
     });
     const target = { ref, request: requests[0] ?? "", accounts: { order, request: order } };
-    expect(await forwardOne(target, { ...old, receipt })).toEqual({ kind: "done" });
+    expect(await forwardOne(target, { ...old, receipt })).toEqual({ kind: "changed" });
     stop();
     expect([writes, await receiptsOfBoth()]).toEqual([[], [receipt]]);
   });

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carrier-token.ts";
 import { failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
+import { forwardOrder } from "../../../shared/checkout/forward.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
@@ -269,6 +270,18 @@ describe("the checkout of the cart", () => {
     const changing = "The order's attachments keep changing: try again later.";
     expect(await submitOrder({ ...forwarded, passes_left: 0 })).toMatchObject(fails);
     expect([calls, await isSealed(order), await readRun(order)]).toMatchObject([[], false, { reason: changing }]);
+  });
+
+  it("seals an order that has changed in three rounds in the version that the carrier has, and counts what came since as late", async () => {
+    const { order, first, attach } = await attachedOne();
+    const calls = carrier.respondInTurn(201, says(true));
+    const forwarded = { ...first, ...(await forwardOrder(first)) };
+    await attach(0);
+    expect(await submitOrder({ ...forwarded, rounds: 2 })).toMatchObject({ ...again, rounds: 3 });
+    expect([calls.length, await isSealed(order)]).toEqual([1, false]);
+    expect(await submitOrder({ ...forwarded, rounds: 3 })).toMatchObject(done);
+    const reason = "Attachments that came too late for the carrier: 1 added or changed and not forwarded.";
+    expect([calls.length, await readRun(order)]).toMatchObject([2, { status: "SUCCEEDED", reason }]);
   });
 
   it("is not sent later than announced", async () => {

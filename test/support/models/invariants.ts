@@ -26,14 +26,21 @@ const documentFindings = (events: readonly Event[], versions: ReadonlyMap<string
   });
 };
 
-/** The receipt has the carrier's last decision, and only a refusal is recorded twice in a row. */
-const receiptFindings = (events: readonly Event[], receipts: ReadonlyMap<string, Receipt>): Finding[] => {
+/**
+ * The receipt has the carrier's last decision, and only a refusal is recorded twice in a row. So is what was sent again, because the
+ * cart differed from the manifest, or to another carrier.
+ */
+const receiptFindings = (
+  events: readonly Event[],
+  receipts: ReadonlyMap<string, Receipt>,
+  isSentAgain: boolean,
+): Finding[] => {
   const decisions = events.filter(({ type }) => /\.(forwarded|refused|withdrawn)$/.test(type));
   const byReceipt = Map.groupBy(decisions, ({ parent, resource }) => `${parent?.id} ${resource.id}`);
   return [...new Set([...byReceipt.keys(), ...receipts.keys()])].flatMap((at) => {
     const all = (byReceipt.get(at) ?? []).map((event) => `${actionOf(event)} ${event.resource.version}`);
     const { state, version } = receipts.get(at) ?? {};
-    const isRepeated = all.some((one, index) => one === all[index + 1] && !one.startsWith("refused"));
+    const isRepeated = !isSentAgain && all.some((one, index) => one === all[index + 1] && !one.startsWith("refused"));
     if (!isRepeated && (state === "pending" || all.at(-1) === `${state} ${version}`)) return [];
     return [violation(rule, at, `${all} beside the receipt ${state} ${version}`)];
   });
@@ -60,7 +67,7 @@ const runFindings = (events: readonly Event[], runs: ReadonlyMap<string, string>
 const Latest = z.object({ run: z.string(), status: z.string(), earlier_runs: z.array(z.string()) });
 const Versioned = z.object({ id: z.string(), version: z.number() });
 
-const historyFindings = async (items: AsyncIterable<Item>): Promise<Finding[]> => {
+const historyFindings = async (items: AsyncIterable<Item>, isSentAgain = false): Promise<Finding[]> => {
   const events: Event[] = [];
   const versions = new Map<string, number>();
   const receipts = new Map<string, Receipt>();
@@ -82,13 +89,14 @@ const historyFindings = async (items: AsyncIterable<Item>): Promise<Finding[]> =
       for (const earlier of earlier_runs) runs.set(earlier, "FAILED");
     }
   }
-  return [...documentFindings(events, versions), ...receiptFindings(events, receipts), ...runFindings(events, runs)];
+  const ofReceipts = receiptFindings(events, receipts, isSentAgain);
+  return [...documentFindings(events, versions), ...ofReceipts, ...runFindings(events, runs)];
 };
 
-/** Checks the whole table and bucket. */
-export const checkInvariants = async (now: Date): Promise<Finding[]> => [
+/** Checks the whole table and bucket. `isSentAgain`: a carrier may have received a version twice. */
+export const checkInvariants = async (now: Date, isSentAgain = false): Promise<Finding[]> => [
   ...(await checkItems(now)),
-  ...(await historyFindings(scan())),
+  ...(await historyFindings(scan(), isSentAgain)),
 ];
 
 async function* itemsOf(order: string): AsyncGenerator<Item> {
