@@ -89,6 +89,9 @@ const stackTarget = async (stackName: string) => {
   };
 };
 
+/** Quotes a text for a shell, which then runs and expands nothing in it. */
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
 /** The variables that other systems need for the AWS SDK: see docs/systems.md. */
 const forSystems = [
   "AWS_REGION",
@@ -99,6 +102,9 @@ const forSystems = [
   "APPLY_FUNCTION_NAME",
   "ORDERING_FUNCTION_NAME",
   "STATE_MACHINE_ARN",
+  "AWS_USE_FIPS_ENDPOINT",
+  "AWS_USE_DUALSTACK_ENDPOINT",
+  "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
 ];
 
 export const addEnvCommand = (program: Command): void => {
@@ -120,7 +126,7 @@ export const addEnvCommand = (program: Command): void => {
       const region = { AWS_DEFAULT_REGION: environment.AWS_REGION ?? "" };
       const variables = { URL: url, CARRIER, EVENTS, ...demo, ...Object.fromEntries(shared), ...region };
       if (json) return printJson(variables);
-      for (const [name, value] of Object.entries(variables)) console.log(safe(`export ${name}=${value}`));
+      for (const [name, value] of Object.entries(variables)) console.log(`export ${name}=${quoted(safe(value))}`);
       // The SDK would prefer them to the credentials above, and boto3 looks for a profile without a name.
       for (const name of ["AWS_PROFILE", "AWS_SESSION_TOKEN"])
         if (process.env[name] !== undefined && !environment[name]) console.log(`unset ${name}`);

@@ -2,10 +2,7 @@ import * as z from "zod/mini";
 import { knownPermissions } from "../../shared/tenants/permissions.ts";
 import type { Prefill } from "../openapi/reference.ts";
 
-/**
- * A customer with a sub-account, an API key for each, two orders in CART and one in CHECKED_OUT. The tour checks out `cart`; the
- * printed examples use `next`.
- */
+/** A customer with a sub-account, an API key for each, and an order in each state. The printed examples and the tour use `cart`. */
 const demoTenants = {
   accounts: {
     acme: { name: "Acme Telecom", features: { ordering_attachment_access: true } },
@@ -13,11 +10,10 @@ const demoTenants = {
   },
   users: { operator: { account: "acme", permissions: knownPermissions.filter((name) => name.endsWith(":*")) } },
   keys: { acme: { account: "acme", user: "operator" }, east: { account: "east", user: "operator" } },
-  orders: { cart: { account: "acme" }, next: { account: "acme" }, done: { account: "acme", state: "CHECKED_OUT" } },
+  orders: { cart: { account: "acme" }, done: { account: "acme", state: "CHECKED_OUT" } },
   requests: {
     numbers: { order: "cart", type: "ADD_MESSAGING_NUMBERS" },
     eastern: { order: "cart", account: "east", type: "ADD_MESSAGING_NUMBERS" },
-    later: { order: "next", type: "ADD_MESSAGING_NUMBERS" },
     old: { order: "done", type: "ADD_MESSAGING_NUMBERS" },
   },
 };
@@ -29,8 +25,6 @@ export const Demo = z.object({
   subAccountKey: z.string(),
   order: z.string(),
   request: z.string(),
-  nextOrder: z.string(),
-  nextRequest: z.string(),
 });
 export type Demo = z.infer<typeof Demo>;
 
@@ -48,8 +42,6 @@ export const createDemo = async (): Promise<Demo> => {
     subAccountKey: keys.east?.key ?? "",
     order: orders.cart?.id ?? "",
     request: requests.numbers?.id ?? "",
-    nextOrder: orders.next?.id ?? "",
-    nextRequest: requests.later?.id ?? "",
   };
 };
 

@@ -13,33 +13,33 @@ const large = {
 };
 
 /** The curl examples that `npm start` prints. Each works when pasted, in any folder. */
-export const examples = (url: string, { key, nextRequest, nextOrder }: Demo): string => `
+export const examples = (url: string, { key, request, order }: Demo): string => `
 Paste these:
 
   export KEY=${key}
 
   # upload a letter of authorization to a request
   printf '%%PDF-1.7 signed' > /tmp/loa.pdf
-  curl -s ${url}/api/v1/requests/${nextRequest}/attachments \\
+  curl -s ${url}/api/v1/requests/${request}/attachments \\
     -H "Authorization: Bearer $KEY" \\
     -F type=request_attachment -F 'data[name]=Letter of authorization' -F 'data[file_hint]=LOA' \\
     -F 'data[file]=@/tmp/loa.pdf;type=application/pdf'
 
   # list the request's attachments
-  curl -s ${url}/api/v1/requests/${nextRequest}/attachments -H "Authorization: Bearer $KEY"
+  curl -s ${url}/api/v1/requests/${request}/attachments -H "Authorization: Bearer $KEY"
 
   # upload to the order: the attachment applies to every request in it
-  curl -s ${url}/api/v1/orders/${nextOrder}/attachments \\
+  curl -s ${url}/api/v1/orders/${order}/attachments \\
     -H "Authorization: Bearer $KEY" -F 'data[name]=Terms' -F 'data[file]=@/tmp/loa.pdf'
 
   # a file that is too large for a form: prepare an upload, send the file to storage, complete the upload
   head -c ${large.bytes} /dev/zero > /tmp/scan.bin
-  UPLOAD=$(curl -s ${url}/api/v1/requests/${nextRequest}/uploads -H "Authorization: Bearer $KEY" \\
+  UPLOAD=$(curl -s ${url}/api/v1/requests/${request}/uploads -H "Authorization: Bearer $KEY" \\
     -H 'Content-Type: application/json' -d '${JSON.stringify({ type: "upload", data: large })}')
   curl -s -T /tmp/scan.bin -H 'Content-Type: ${large.content_type}' -H 'x-amz-checksum-sha256: ${checksum}' \\
     -H 'If-None-Match: *' \\
     "$(node -pe 'JSON.parse(process.argv[1]).data.url' "$UPLOAD")"
-  curl -s ${url}/api/v1/requests/${nextRequest}/uploads/$(node -pe 'JSON.parse(process.argv[1]).data.id' "$UPLOAD")/complete \\
+  curl -s ${url}/api/v1/requests/${request}/uploads/$(node -pe 'JSON.parse(process.argv[1]).data.id' "$UPLOAD")/complete \\
     -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
     -d '{"type": "request_attachment", "data": {"name": "Scan"}}'
 

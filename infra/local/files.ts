@@ -4,12 +4,17 @@ import { join } from "node:path";
 import { pipeline, Readable } from "node:stream";
 import { S3, S3ServiceException } from "@aws-sdk/client-s3";
 import { clientSettings } from "../../shared/deadline.ts";
+import type { AwsAccess } from "./aws-access.ts";
 import { temporaryFolder } from "./json-file.ts";
 import { isLocalRequest, listen } from "./listen.ts";
 import { keysIn, objectFile, openBucket, propertiesOf, readObject, removeObject, writeObject } from "./objects.ts";
-import { notImplemented, readS3Request, readUpload, type S3Request, s3Error } from "./s3-request.ts";
+import { notImplemented, readS3Request, readUpload, type S3Request, type Signer, s3Error } from "./s3-request.ts";
 
 export type FilesOptions = {
+  /** The S3 to use instead of the embedded one. */
+  readonly endpoint?: string | undefined;
+  /** Without it, the environment's region and credentials are used. */
+  readonly access?: AwsAccess | undefined;
   /** Without a folder, files are stored in a temporary one. */
   readonly folder?: string | undefined;
   readonly port?: number;
@@ -112,16 +117,18 @@ const corsHeaders = {
   "Access-Control-Allow-Headers": "content-type, if-none-match, x-amz-checksum-sha256",
 };
 
-const respond = async (incoming: IncomingMessage, root: string, options: FilesOptions): Promise<S3Reply> => {
+type Store = FilesOptions & { readonly root: string; readonly signer: Signer };
+
+const respond = async (incoming: IncomingMessage, options: Store): Promise<S3Reply> => {
   if (!isLocalRequest(incoming, options.uploadOrigins)) {
     const { origin = "" } = incoming.headers;
     if (/^https?:/.test(origin) && isLocalRequest(incoming, [origin])) options.onRefusedOrigin?.(origin);
     throw s3Error(403, "AccessDenied", "Web pages and other host names are refused.");
   }
   if (incoming.method === "OPTIONS") return { status: 204, headers: corsHeaders };
-  const request = await readS3Request(incoming);
+  const request = await readS3Request(incoming, options.signer);
   const { operation, key } = request;
-  const bucket = join(root, request.bucket);
+  const bucket = join(options.root, request.bucket);
   const file = objectFile(bucket, key);
   if (operation === "PUT bucket") mkdirSync(bucket, { recursive: true });
   if (!existsSync(bucket)) throw s3Error(404, "NoSuchBucket", "The specified bucket does not exist");
@@ -150,8 +157,9 @@ const startStore = async (bucket: string, options: FilesOptions) => {
   const { folder = temporaryFolder(), port, uploadOrigins = [] } = options;
   const root = join(folder, "objects");
   openBucket(join(root, bucket));
+  const { config: signer } = new S3(options.access ?? {});
   const server = createServer(async (incoming, outgoing) => {
-    const { status, headers, body } = await respond(incoming, root, options).catch(errorReply);
+    const { status, headers, body } = await respond(incoming, { ...options, root, signer }).catch(errorReply);
     // Discards the rest of the body after an error, so that the client gets the response.
     incoming.resume();
     const { origin = "" } = incoming.headers;
@@ -163,17 +171,17 @@ const startStore = async (bucket: string, options: FilesOptions) => {
   return listen(server, port);
 };
 
-/** Starts the embedded S3, or uses the one at AWS_ENDPOINT_URL_S3, and creates the bucket. */
+/** Starts the embedded S3, unless there is an `endpoint`, and creates the bucket. */
 export const startFiles = async (bucket: string, options: FilesOptions = {}) => {
-  const given = process.env.AWS_ENDPOINT_URL_S3;
-  const service = given ? { url: given, close: async () => {} } : await startStore(bucket, options);
-  const client = new S3({ ...clientSettings(5_000), endpoint: service.url, forcePathStyle: true });
+  const { endpoint, access } = options;
+  const service = endpoint ? { url: endpoint, close: async () => {} } : await startStore(bucket, options);
+  const client = new S3({ ...clientSettings(5_000), ...access, endpoint: service.url, forcePathStyle: true });
   await client.createBucket({ Bucket: bucket }).catch((error: unknown) => {
     const { name, code, message } = Object(error);
     if (/BucketAlready/.test(name)) return;
     // Not all errors of the network have a message.
     const reason = message || (code ?? name);
-    const advice = given ? ": start it, or correct AWS_ENDPOINT_URL_S3" : "";
+    const advice = endpoint ? ": start it, or correct AWS_ENDPOINT_URL_S3" : "";
     throw new Error(`There is no working S3 at ${service.url} (${reason})${advice}.`, { cause: error });
   });
   client.destroy();

@@ -12,12 +12,15 @@ import { Checkpoint, type Follower, followStream, tableStream } from "./table-st
 
 /** The bus on one machine: it keeps the last events, serves them, and posts them to a URL. */
 
-type Options = {
+/** Where events are posted, without the user name and the password that a user may have given in the URL. */
+export type Receiver = { readonly url: string; readonly authorization?: string };
+
+export type BusOptions = {
   readonly port?: number;
   /** Where the events and the position in the stream are stored. Without it, they are in memory. */
   readonly file?: string | undefined;
   /** Each event is posted here, as an API destination of EventBridge does. */
-  readonly postTo?: string | undefined;
+  readonly postTo?: Receiver | undefined;
   readonly onEvent?: (event: Event) => void;
   readonly warn: (message: string) => void;
 };
@@ -73,10 +76,10 @@ const eventsIn = (events: Stored["events"], query: URLSearchParams) => {
 const [firstWait, maxWait] = [200, 10_000];
 
 /** Posts an event. Resolves with the reason if it is not accepted. */
-const post = (url: string, event: Event, stopped: AbortSignal): Promise<string | undefined> =>
+const post = ({ url, authorization }: Receiver, event: Event, stopped: AbortSignal): Promise<string | undefined> =>
   fetch(url, {
     method: "POST",
-    headers: { "Content-Type": "application/json; charset=utf-8" },
+    headers: { "Content-Type": "application/json; charset=utf-8", ...(authorization && { authorization }) },
     body: JSON.stringify(deliveryOf(event)),
     redirect: "manual",
     signal: AbortSignal.any([stopped, AbortSignal.timeout(5_000)]),
@@ -89,13 +92,15 @@ const post = (url: string, event: Event, stopped: AbortSignal): Promise<string |
   );
 
 /** Posts an event as an API destination does, until it is accepted. Rejects when the service stops. */
-const postUntilAccepted = async (url: string, event: Event, stopped: AbortSignal, warn: Options["warn"]) => {
+const postUntilAccepted = async (to: Receiver, event: Event, stopped: AbortSignal, warn: BusOptions["warn"]) => {
   let reported: string | undefined;
   for (let wait = firstWait; ; wait = Math.min(2 * wait, maxWait)) {
-    const failure = await post(url, event, stopped);
+    const failure = await post(to, event, stopped);
     if (failure === undefined) return;
     if (failure !== reported && !stopped.aborted)
-      warn(`${url} has not accepted ${event.type} ${event.id} (${failure}). It is posted again until it is accepted.`);
+      warn(
+        `${to.url} has not accepted ${event.type} ${event.id} (${failure}). It is posted again until it is accepted.`,
+      );
     reported = failure;
     await sleep(wait, undefined, { signal: stopped });
   }
@@ -105,7 +110,7 @@ const postUntilAccepted = async (url: string, event: Event, stopped: AbortSignal
 const saveEvery = 200;
 
 /** Saves the state to a file. After a crash, unsaved events are read from the stream again. */
-const startSaving = (file: string | undefined, state: Stored, warn: Options["warn"]) => {
+const startSaving = (file: string | undefined, state: Stored, warn: BusOptions["warn"]) => {
   let [saved, reported] = ["", ""];
   const save = () => {
     if (!file) return;
@@ -126,8 +131,8 @@ const startSaving = (file: string | undefined, state: Stored, warn: Options["war
   };
 };
 
-/** Starts the bus, and reads the table's stream into it. The environment names the table and its endpoint. */
-export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options) => {
+/** Starts the bus. `follow` reads the table's stream into it, once `environment` and the table are in this process's environment. */
+export const startBus = async ({ port, file, postTo, onEvent, warn }: BusOptions) => {
   // If the file is damaged, the stream is read again from its beginning.
   const state: Stored = (file && readJsonFile(Stored, file)) || { events: [] };
   // Clients that poll during a start wait, so that they do not miss events that are published again after a crash.
@@ -151,16 +156,13 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
     const events = eventsIn(state.events, new URL(request.url ?? "", "http://local").searchParams);
     send(events ? 200 : 400, events ?? unknownType.body);
   }, port);
-  Object.assign(process.env, { EVENT_BUS_NAME: "patchbay", AWS_ENDPOINT_URL_EVENTBRIDGE: url });
-  const stream = await tableStream();
-  if (!stream) warn("The table has no stream, so no event is published.");
   const onUnreadable: Parameters<typeof publish>[1] = ({ reason }) => warn(`EVENT_UNREADABLE, and skipped: ${reason}`);
   const toBus: Deliver = async (records) => {
     const { batchItemFailures } = await publish({ Records: records }, onUnreadable);
     if (batchItemFailures.length > 0) throw new Error("The bus refused events.");
   };
   const toUrl =
-    (receiver: string): Deliver =>
+    (receiver: Receiver): Deliver =>
     async (records, stopped) => {
       for (const { dynamodb } of records) {
         // `publish` has already reported events that cannot be read.
@@ -168,22 +170,28 @@ export const startEvents = async ({ port, file, postTo, onEvent, warn }: Options
         if (data) await postUntilAccepted(receiver, data, stopped, warn);
       }
     };
-  const follow = (from: string, position: "checkpoint" | "posted_until", limit: number, deliver: Deliver) => {
+  const followFor = (from: string, position: "checkpoint" | "posted_until", limit: number, deliver: Deliver) => {
     const onDelivered: Follower["onDelivered"] = (reached) => {
       state[position] = reached;
       if (!postTo) state.posted_until = reached;
     };
     return followStream({ stream: from, from: state[position], limit, deliver, onDelivered, warn });
   };
-  const followers = stream ? [follow(stream, "checkpoint", 100, toBus)] : [];
-  // A small batch, because a crash can post the whole batch again.
-  if (stream && postTo) followers.push(follow(stream, "posted_until", 10, toUrl(postTo)));
-  void (followers[0]?.caughtUp ?? Promise.resolve()).then(catchUp);
+  const followers: ReturnType<typeof followFor>[] = [];
+  const follow = async () => {
+    const stream = await tableStream();
+    if (!stream) warn("The table has no stream, so no event is published.");
+    if (stream) followers.push(followFor(stream, "checkpoint", 100, toBus));
+    // A small batch, because a crash can post the whole batch again.
+    if (stream && postTo) followers.push(followFor(stream, "posted_until", 10, toUrl(postTo)));
+    void (followers[0]?.caughtUp ?? Promise.resolve()).then(catchUp);
+  };
   const stopSaving = startSaving(file, state, warn);
   const stop = async () => {
     await Promise.all(followers.map((follower) => follower.stop()));
     stopSaving();
     await close();
   };
-  return { url: `${url}/events`, stop };
+  const environment = { EVENT_BUS_NAME: "patchbay", AWS_ENDPOINT_URL_EVENTBRIDGE: url };
+  return { url: `${url}/events`, environment, follow, stop };
 };

@@ -1,8 +1,8 @@
-import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { env } from "../../shared/env.ts";
-import { fail, portOf } from "./command.ts";
+import { fail, fromCaller, portOf } from "./command.ts";
+import type { Receiver } from "./local-bus.ts";
 
 /** `./patchbay start`, and `npm start`: runs the whole service on this machine. Loads it only if the options are valid. */
 
@@ -14,7 +14,8 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
                  Step Functions, DynamoDB and S3 have the next six ports that browsers use, or free ones in place of those in use
   --data <dir>   store the data in this folder (default: none, they are lost when the service stops)
   --events-to <url>
-                 post each event to this URL, as an API destination of EventBridge does
+                 post each event to this URL, as an API destination of EventBridge does; a user name and a password in it
+                 are sent as Basic authorization
   --throttle <n> respond with 429 to more than n requests per second, like a stage on AWS (default: no limit)
   --carrier-url <url>
                  checkouts call this carrier (default: the environment's CARRIER_URL, or a simulated one). CARRIER_TOKEN is its token
@@ -60,17 +61,34 @@ const maxWaitOf = (value: string | undefined): string | undefined => {
   throw new Error(`--max-wait must be a whole number of seconds from 1 to 900, not ${value}.`);
 };
 
-/** Validates the URL of an option, and removes its trailing slash. */
-const urlOf = (name: string, value: string | undefined): string | undefined => {
-  if (value && !(/^https?:\/\//.test(value) && URL.canParse(value)))
-    throw new Error(`${name} must be an http: or https: URL, not ${value}.`);
-  return value?.replace(/\/$/, "") || undefined;
+/** Validates the URL of an option. The error leaves out a password in it. */
+const urlOf = (name: string, sent: string | undefined): URL | undefined => {
+  const value = sent?.trim();
+  if (!value) return undefined;
+  if (/^https?:\/\/[^\s\\]+$/.test(value) && URL.canParse(value)) return new URL(value);
+  throw new Error(`${name} must be an http: or https: URL, not ${value.replace(/\/\/.*@/, "//…@")}.`);
 };
 
 const carrierUrlOf = (name: string, value: string | undefined): string | undefined => {
+  const url = urlOf(name, value);
+  if (url && (url.username || url.password))
+    throw new Error(`${name} must have no user name and no password: CARRIER_TOKEN is the carrier's token.`);
   if (value && /[?#]/.test(value))
     throw new Error(`${name} must have no query and no fragment, because paths are appended to it.`);
-  return urlOf(name, value);
+  return value?.trim().replace(/\/$/, "") || undefined;
+};
+
+/** The user name and the password in the URL are sent as Basic authorization, because `fetch` refuses such a URL. */
+const receiverOf = (value: string | undefined): Receiver | undefined => {
+  const url = urlOf("--events-to", value);
+  if (!url) return undefined;
+  const { username, password } = url;
+  Object.assign(url, { username: "", password: "" });
+  if (!username && !password) return { url: url.href };
+  if (/%(?![\da-f]{2})/i.test(username + password))
+    throw new Error("--events-to has a percent sign in its user name or password: write it as %25.");
+  const decoded = [username, password].map(decodeURIComponent).join(":");
+  return { url: url.href, authorization: `Basic ${Buffer.from(decoded).toString("base64")}` };
 };
 
 const uploadOriginOf = (value: string): string => {
@@ -82,7 +100,7 @@ const uploadOriginOf = (value: string): string => {
 /** The handler of an adapter function: docs/carrier.md describes it. */
 const handlerIn = async (file: string | undefined) => {
   if (file === undefined) return undefined;
-  const { handler } = await import(pathToFileURL(resolve(file)).href).catch((cause: unknown) => {
+  const { handler } = await import(pathToFileURL(fromCaller(file)).href).catch((cause: unknown) => {
     throw new Error(`--carrier-function: ${file} cannot be loaded: ${cause}`, { cause });
   });
   if (typeof handler !== "function") throw new Error(`--carrier-function: ${file} exports no function \`handler\`.`);
@@ -95,18 +113,27 @@ const requireVariables = () => {
   for (const read of [logLevel, maxFileBytes, maxUploadBytes, carrierTimeoutMs, carrierMaxWaitSeconds]) read();
 };
 
+/** The service goes on if the reader of its output ends, such as `npm start | grep -m1 ready`. */
+const outliveReaders = () => {
+  for (const stream of [process.stdout, process.stderr])
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+};
+
 const run = async () => {
+  outliveReaders();
   const { values } = parseArgs({ args: process.argv.slice(3), options: known });
   if (values.help) return console.log(help);
   requireVariables();
   const options = {
     quiet: values.quiet,
     verbose: values.verbose,
-    data: values.data,
+    data: values.data === undefined ? undefined : fromCaller(values.data),
     port: portOf(values.port ?? process.env.PORT ?? "3000"),
     throttle: throttleOf(values.throttle),
     maxWait: maxWaitOf(values["max-wait"]),
-    postTo: urlOf("--events-to", values["events-to"]),
+    postTo: receiverOf(values["events-to"]),
     carrierUrl:
       carrierUrlOf("--carrier-url", values["carrier-url"]) ?? carrierUrlOf("CARRIER_URL", process.env.CARRIER_URL),
     uploadOrigins: (values["upload-origin"] ?? []).map(uploadOriginOf),

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { crc32 } from "node:zlib";
-import { S3Client, S3ServiceException } from "@aws-sdk/client-s3";
+import { type S3Client, S3ServiceException } from "@aws-sdk/client-s3";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { limits } from "../../shared/limits.ts";
 
@@ -31,21 +31,20 @@ const signatureIn = ({ query, headers }: SentRequest): Readonly<Record<string, s
 
 const forbidden = (code: string, message: string) => s3Error(403, code, message);
 
-/** Finds this process's credentials as every other client does. */
-const { config } = new S3Client({});
+/** The configuration of a client with the credentials that a request must be signed with. */
+export type Signer = S3Client["config"];
 
 /**
- * Throws unless a request is signed with this process's credentials, with every `x-amz-` header, and has not expired.
+ * Throws unless a request is signed with these credentials, with every `x-amz-` header, and has not expired.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
-const requireSignature = async (request: SentRequest): Promise<void> => {
+const requireSignature = async (request: SentRequest, { credentials, sha256 }: Signer): Promise<void> => {
   if ("X-Amz-Signature" in request.query && "authorization" in request.headers)
     throw s3Error(
       400,
       "InvalidArgument",
       "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified",
     );
-  const { credentials, sha256 } = config;
   const given = signatureIn(request);
   const { "X-Amz-Credential": credential = "", "X-Amz-SignedHeaders": names = "", "X-Amz-Date": date = "" } = given;
   if (!given["X-Amz-Signature"]) throw forbidden("AccessDenied", "Access Denied");
@@ -99,13 +98,13 @@ export const notImplemented = () => s3Error(501, "NotImplemented", "The embedded
 export type S3Request = Awaited<ReturnType<typeof readS3Request>>;
 
 /** Throws if a request is not signed, or contains anything that is not implemented. An example of an operation: `GET object tagging`. */
-export const readS3Request = async (incoming: IncomingMessage) => {
+export const readS3Request = async (incoming: IncomingMessage, signer: Signer) => {
   const request = sentRequest(incoming);
   const { method, path, query, headers } = request;
   const [, bucket = "", key] = pathPattern.exec(path) ?? [];
   if (bucket === "" || (key !== undefined && !objectKey.test(key)))
     throw s3Error(400, "InvalidURI", "The embedded S3 has only keys such as attachments/2026/11/21/order/a/b.");
-  await requireSignature(request);
+  await requireSignature(request, signer);
   if (!Object.keys(query).every((name) => known.test(name)) || !Object.entries(headers).every(isImplemented))
     throw notImplemented();
   const part = ["list-type", "tagging"].filter((name) => name in query);

@@ -2,8 +2,8 @@ import { handler as apply } from "../../functions/tenants/apply.ts";
 import { handler as applyOrders } from "../../functions/tenants/apply-orders.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
-import { mapped } from "../../shared/schema/fields.ts";
 import type { Prefill } from "../openapi/reference.ts";
+import { awsAccess, awsVariables } from "./aws-access.ts";
 import { startCarrier } from "./carrier.ts";
 import type { Data } from "./data.ts";
 import { docs } from "./docs.ts";
@@ -12,7 +12,8 @@ import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
 import { type LambdaHandler, startLambda } from "./lambda.ts";
 import { blockedPorts, isFree } from "./listen.ts";
-import { startStepFunctions } from "./step-functions.ts";
+import { type BusOptions, startBus } from "./local-bus.ts";
+import { startStepFunctions, type WorkflowOptions } from "./step-functions.ts";
 import { startTable } from "./table.ts";
 import type { terminal } from "./terminal.ts";
 
@@ -34,6 +35,10 @@ type StackOptions = StackChoices & {
   readonly prefill?: () => Prefill | undefined;
   /** Where data are stored. Data without a path are temporary. */
   readonly data?: Partial<Pick<Data, "table" | "files" | "carts">>;
+  /** The bus of the events. Without it, no event is published. */
+  readonly bus?: Omit<BusOptions, "port">;
+  /** Variables for the functions, besides those of the services. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** Called when a service has exited and cannot be restarted. */
   readonly onEnd?: (error: Error) => void;
 };
@@ -41,21 +46,6 @@ type StackOptions = StackChoices & {
 const tableName = "patchbay";
 const bucketName = "patchbay-files";
 const functionNames = { apply: "patchbay-apply", ordering: "patchbay-apply-orders", adapter: "carrier-function" };
-const credentials = {
-  AWS_REGION: "us-east-1",
-  AWS_ACCESS_KEY_ID: "local",
-  AWS_SECRET_ACCESS_KEY: "local",
-  AWS_SESSION_TOKEN: "",
-  AWS_PROFILE: "",
-};
-
-/** The embedded S3 accepts only these. The shell's are for AWS, so they are used only if the shell also names a DynamoDB or an S3. */
-const useCredentials = (): Readonly<Record<string, string>> => {
-  const isGiven = Boolean(process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL_S3);
-  const used = mapped(credentials, (own, name) => (isGiven && process.env[name]) || own);
-  Object.assign(process.env, used);
-  return used;
-};
 
 const reporting =
   (adapter: LambdaHandler, lines: StackOptions["lines"]): LambdaHandler =>
@@ -89,8 +79,11 @@ const portsAfter = async (gateway: number) => {
   };
 };
 
-const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<typeof portsAfter>>["portOf"]) => {
-  const { data, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, lines } = options;
+type PortOf = Awaited<ReturnType<typeof portsAfter>>["portOf"];
+
+/** Starts all services but the gateway, and returns their addresses as the functions' environment. `load` is called for a checkout. */
+const startServices = async (options: StackOptions, portOf: PortOf, load: WorkflowOptions["load"]) => {
+  const { data, bus: busOptions, carrierUrl, carrierFunction, malwareScan, onEnd, uploadOrigins, lines } = options;
   const functions = new Map<string, LambdaHandler>([
     [functionNames.apply, apply],
     [functionNames.ordering, applyOrders],
@@ -98,14 +91,23 @@ const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<t
   if (carrierFunction) functions.set(functionNames.adapter, reporting(carrierFunction, lines));
   const scanDelayMs = () => (malwareScan ? 1_000 : undefined);
   const onRefusedOrigin = lines?.refusedOrigin;
-  const filesOptions = { folder: data?.files, port: portOf("files"), uploadOrigins, onRefusedOrigin, scanDelayMs };
-  const [table, files, carrier, lambda] = await Promise.all([
-    startTable(tableName, { dbPath: data?.table, proxyPort: portOf("table"), onEnd }),
-    startFiles(bucketName, filesOptions),
+  const variables = awsVariables(process.env);
+  const access = awsAccess(variables);
+  const { AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL_S3 } = process.env;
+  const tableOptions = { endpoint: AWS_ENDPOINT_URL_DYNAMODB, access, dbPath: data?.table, proxyPort: portOf("table") };
+  const filesOptions = { endpoint: AWS_ENDPOINT_URL_S3, access, folder: data?.files, port: portOf("files") };
+  const [table, files, carrier, lambda, workflow, bus] = await Promise.all([
+    startTable(tableName, { ...tableOptions, onEnd }),
+    startFiles(bucketName, { ...filesOptions, uploadOrigins, onRefusedOrigin, scanDelayMs }),
     carrierUrl ? undefined : startCarrier({ port: portOf("carrier"), folder: data?.carts, onCall: lines?.carrierCall }),
     startLambda(functions, portOf("lambda")),
+    startStepFunctions({ load }, portOf("workflow")),
+    busOptions && startBus({ ...busOptions, port: portOf("events") }),
   ]);
   const environment = {
+    ...variables,
+    ...options.variables,
+    ...bus?.environment,
     TABLE_NAME: tableName,
     BUCKET_NAME: bucketName,
     AWS_ENDPOINT_URL_DYNAMODB: table.url,
@@ -116,38 +118,38 @@ const startServices = async (options: StackOptions, portOf: Awaited<ReturnType<t
     CARRIER_URL: carrier?.url ?? carrierUrl ?? "",
     CARRIER_FUNCTION: carrierFunction ? functionNames.adapter : "",
     MALWARE_SCAN: malwareScan ? "simulated" : "",
+    // The first step of a checkout looks up executions.
+    AWS_ENDPOINT_URL_SFN: workflow.url,
+    STATE_MACHINE_ARN: workflow.stateMachineArn,
   };
   const close = async () => {
+    await workflow.close();
     await Promise.all([table.close(), files.close(), carrier?.close(), lambda.close()]);
   };
-  return { environment, tableProxy: table.proxy, close };
+  return { environment, bus, tableProxy: table.proxy, close };
 };
 
-/** Starts the gateway, and the other services on the ports after its own. If one does not start, the others end with this process. */
+/**
+ * Starts the gateway, and the other services on the ports after its own. If one does not start, the others end with this process. The
+ * functions read their environment from this process's, which is set once, when all addresses are known.
+ */
 export const startStack = async (options: StackOptions) => {
   const { port, throttle, lines, prefill = () => undefined } = options;
-  const used = useCredentials();
-  const { portOf, replaced } = await portsAfter(port);
-  const services = await startServices(options, portOf);
-  Object.assign(process.env, services.environment);
   const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
-  const workflow = await startStepFunctions({ load: (name) => stepHandlers.get(name) }, portOf("workflow"));
-  const executions = { AWS_ENDPOINT_URL_SFN: workflow.url, STATE_MACHINE_ARN: workflow.stateMachineArn };
-  // The first step of a checkout looks up executions.
-  Object.assign(process.env, executions);
+  const { portOf, replaced } = await portsAfter(port);
+  const services = await startServices(options, portOf, (name) => stepHandlers.get(name));
+  Object.assign(process.env, services.environment);
+  await services.bus?.follow();
   const load: GatewayOptions["load"] = ({ name }) => endpoints.get(name);
   const gateway = await startGateway({ routes, load, port, throttle, onRequest: lines?.request, extra: docs(prefill) });
-  const environment = {
-    ...used,
-    ...services.environment,
-    AWS_ENDPOINT_URL_DYNAMODB: services.tableProxy,
-    ...executions,
-  };
+  const { bus, tableProxy } = services;
+  const addresses = { ...services.environment, AWS_ENDPOINT_URL_DYNAMODB: tableProxy };
+  const environment = { ...addresses, ...(bus && { EVENTS: bus.url }) };
   const stop = async () => {
+    await bus?.stop();
     await gateway.close();
-    await workflow.close();
     await services.close();
   };
   const replacedPorts = replaced.map((one) => `${one.port} (${one.service})`);
-  return { url: gateway.url, port: gateway.port, eventsPort: portOf("events"), replacedPorts, environment, stop };
+  return { url: gateway.url, port: gateway.port, replacedPorts, environment, stop };
 };

@@ -6,7 +6,7 @@ import { type Data, openData } from "./data.ts";
 import { createDemo, type Demo, prefillOf, variablesOf } from "./demo.ts";
 import { examples } from "./examples.ts";
 import { temporaryFolder } from "./json-file.ts";
-import { startEvents } from "./local-bus.ts";
+import type { Receiver } from "./local-bus.ts";
 import { onParentExit } from "./parent-process.ts";
 import { type StackChoices, startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
@@ -16,7 +16,7 @@ type StartOptions = StackChoices & {
   readonly quiet: boolean;
   readonly verbose: boolean;
   readonly data: string | undefined;
-  readonly postTo: string | undefined;
+  readonly postTo: Receiver | undefined;
   /** In seconds. */
   readonly maxWait: string | undefined;
 };
@@ -49,12 +49,7 @@ export const start = async (chosen: StartOptions): Promise<void> => {
   const names = new Map<string, string>();
   const lines = terminal({ quiet, verbose, nameOf: (apiKey = "") => names.get(apiKey) });
   // If LOG_LEVEL is set, the log is lines of JSON, as on AWS.
-  if (process.env.LOG_LEVEL === undefined) {
-    process.env.LOG_LEVEL = "INFO";
-    setLogOutput(lines.log);
-  }
-  // On AWS, the wait before a retry grows to minutes. That is too long at a terminal.
-  process.env.CARRIER_MAX_WAIT_SECONDS = maxWait ?? process.env.CARRIER_MAX_WAIT_SECONDS ?? "2";
+  if (process.env.LOG_LEVEL === undefined) setLogOutput(lines.log);
   const data = folder === undefined ? undefined : openData(folder);
   process.once("exit", () => data?.close());
   let prefill: Prefill | undefined;
@@ -63,29 +58,26 @@ export const start = async (chosen: StartOptions): Promise<void> => {
     lines,
     prefill: () => prefill,
     data: data ?? { table: join(temporaryFolder(), "table.db") },
+    bus: { file: data?.events, postTo, onEvent: lines.event, warn: lines.warning },
+    // On AWS, the wait before a retry grows to minutes. That is too long at a terminal.
+    variables: { CARRIER_MAX_WAIT_SECONDS: maxWait ?? process.env.CARRIER_MAX_WAIT_SECONDS ?? "2" },
     onEnd: fail,
   });
-  const { url, eventsPort, replacedPorts } = stack;
+  const { url, environment, replacedPorts } = stack;
   if (replacedPorts.length > 0)
     lines.warning(`In use: ${replacedPorts.join(", ")}. Until the next start, other ports are used.`);
-  const busOptions = { port: eventsPort, file: data?.events, postTo, onEvent: lines.event, warn: lines.warning };
-  const events = await startEvents(busOptions);
-  stopOnSignal(async () => {
-    await events.stop();
-    await stack.stop();
-  });
+  stopOnSignal(stack.stop);
   // The local stack has no scheduled sweep. When an operator starts one, it includes all files since the stack's first start.
   const { rememberFirstDay } = await import("../../shared/attachments/sweep.ts");
   await rememberFirstDay(new Date());
   const demo = await demoOf(data);
   prefill = prefillOf(demo);
   names.set(demo.key, "acme").set(demo.subAccountKey, "east");
-  const environment = { ...stack.environment, EVENTS: events.url };
   const startedAt = new Date().toISOString();
   writeState({ url, port: stack.port, environment, demo: variablesOf(demo), pid: process.pid, startedAt });
   process.once("exit", () => removeState(stack.port));
   console.log(`carrier ${environment.CARRIER_URL}`);
-  console.log(`events ${events.url}`);
+  console.log(`events ${environment.EVENTS}`);
   console.log(`lambda ${environment.AWS_ENDPOINT_URL_LAMBDA}`);
   console.log(`workflow ${environment.AWS_ENDPOINT_URL_SFN}`);
   console.log(`table ${environment.AWS_ENDPOINT_URL_DYNAMODB}`);

@@ -5,12 +5,15 @@ import { pipeline } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CreateTableCommandInput, DynamoDB } from "@aws-sdk/client-dynamodb";
 import { lookupIndex } from "../../shared/table/keys.ts";
+import type { AwsAccess } from "./aws-access.ts";
 import { isDiskFull } from "./disk-full.ts";
 import { type DynoxideOptions, startDynoxide } from "./dynoxide.ts";
 import { serveLocally } from "./listen.ts";
 
-const createTable = async (endpoint: string, name: string, hasStream: boolean) => {
-  const client = new DynamoDB({ endpoint, maxAttempts: 1 });
+type NewTable = { readonly name: string; readonly hasStream: boolean; readonly access: AwsAccess | undefined };
+
+const createTable = async (endpoint: string, { name, hasStream, access }: NewTable) => {
+  const client = new DynamoDB({ ...access, endpoint, maxAttempts: 1 });
   const table: CreateTableCommandInput = {
     TableName: name,
     BillingMode: "PAY_PER_REQUEST",
@@ -66,22 +69,26 @@ export const startProxy = (endpoint: string, port?: number) => {
   }, port);
 };
 
-/** Starts DynamoDB, or uses AWS_ENDPOINT_URL_DYNAMODB, and creates the table; in memory without a stream, which could not be indexed. */
-export const startTable = async (
-  name: string,
-  { proxyPort = 0, ...options }: DynoxideOptions & { readonly proxyPort?: number } = {},
-) => {
+type TableOptions = DynoxideOptions & {
+  /** The DynamoDB to use instead of an embedded one. */
+  readonly endpoint?: string | undefined;
+  /** Without it, the environment's region and credentials are used. */
+  readonly access?: AwsAccess;
+  readonly proxyPort?: number;
+};
+
+/** Starts DynamoDB, unless there is an `endpoint`, and creates the table; in memory without a stream, which could not be indexed. */
+export const startTable = async (name: string, { endpoint, access, proxyPort = 0, ...options }: TableOptions = {}) => {
   const { dbPath } = options;
-  const hasStream = dbPath !== undefined;
-  const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
-  if (given) {
-    await createTable(given, name, hasStream);
-    return { url: given, proxy: given, close: async () => {} };
+  const newTable = { name, access, hasStream: dbPath !== undefined };
+  if (endpoint) {
+    await createTable(endpoint, newTable);
+    return { url: endpoint, proxy: endpoint, close: async () => {} };
   }
   const dynoxide = await startDynoxide(options);
   try {
-    await Promise.race([createTable(dynoxide.url, name, hasStream), dynoxide.failed]);
-    if (hasStream) indexStream(dbPath);
+    await Promise.race([createTable(dynoxide.url, newTable), dynoxide.failed]);
+    if (dbPath !== undefined) indexStream(dbPath);
   } catch (error) {
     await dynoxide.close();
     throw new Error(startError(error, dbPath), { cause: error });

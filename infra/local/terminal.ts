@@ -75,7 +75,7 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
   const paint = (style: Style, text: string, stream: NodeJS.WritableStream = process.stdout) =>
     styleText(style, printable(text), { stream });
 
-  const print = (style: Style, line: string, isError = false) => {
+  const print = (style: Style, line: string, { isError = false } = {}) => {
     if (!quiet || isError) console.log(paint(style, line));
   };
   const printError = (lines: readonly string[]) => {
@@ -105,11 +105,11 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
     adapterCall: ({ event, answer, error }: AdapterReport): void => {
       const { method, path } = z.safeParse(AdapterCall, event).data ?? { method: "", path: "" };
       const status = z.safeParse(z.object({ status: z.number() }), answer).data?.status;
-      print("cyan", `adapter  ${status ?? "---"}           ${method} ${path}`, status === undefined);
+      print("cyan", `adapter  ${status ?? "---"}           ${method} ${path}`, { isError: status === undefined });
       if (status === undefined) printError(error ? inspect(error).split("\n") : ["The adapter returned no status."]);
     },
-    event: ({ type, id, resource, actor }: Event): void =>
-      print("blue", `event        ${type}  ${resource.id}  by ${actor.type} ${actor.id}  ${id}`),
+    event: ({ type, id, at, resource, actor }: Event): void =>
+      print("blue", `event    ${at}  ${type}  ${resource.id}  by ${actor.type} ${actor.id}  ${id}`),
     warning,
     refusedOrigin: (origin: string): void =>
       warning(
@@ -120,7 +120,9 @@ export const terminal = ({ quiet, verbose, nameOf }: Options) => {
       if (requestId !== undefined && error) errors.set(requestId, error);
       if (step === undefined) return;
       const outcome = error ? "failed" : (line.next ?? line.outcome ?? "done");
-      print("magenta", `step         ${duration(ms)}  ${step}  ${line.order_id ?? ""}  ${outcome}`, Boolean(error));
+      print("magenta", `step         ${duration(ms)}  ${step}  ${line.order_id ?? ""}  ${outcome}`, {
+        isError: Boolean(error),
+      });
       if (error) printError(errorLines(error, verbose));
     },
   };

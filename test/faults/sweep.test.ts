@@ -333,7 +333,7 @@ describe("a table's first sweep", () => {
     const { key } = await orphan(1);
     const files = await storedKeys();
     const [own, empty] = [process.env.TABLE_NAME, `empty-${crypto.randomUUID()}`];
-    await startTable(empty);
+    await startTable(empty, { endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB });
     process.env.TABLE_NAME = empty;
     for (const more of [{ dryRun: true }, { all: true, force: true }, {}]) {
       expect(await sweep(3, more)).toMatchObject({ files: 0, removed: 0, finished: true });

@@ -125,7 +125,7 @@ const checksOfTarget = [
 describe("doctor", () => {
   it("finds no fault in a working setup, but a table that has no stream", async () => {
     const TableName = `with-stream-${crypto.randomUUID()}`;
-    await startTable(TableName);
+    await startTable(TableName, { endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB });
     const ok = ["node", "target", "region", "credentials", ...checksOfTarget];
     const notices = {};
     const remedy = expect.stringContaining("./patchbay restore");

@@ -35,12 +35,13 @@ it("./patchbay start --port has the same addresses after each start, so a signed
   expect([second.url, second.environment]).toEqual([first.url, first.environment]);
   expect([await sendFile(upload, content), second.output.stderr]).toEqual([200, ""]);
   await second.stop();
-  const other = await listen(createServer(), port + 2);
-  onTestFinished(() => other.close());
+  const holder = await listen(createServer(), port + 2);
+  onTestFinished(() => holder.close());
   const third = await services.start(args);
   const line = `In use: ${port + 2} (events). Until the next start, other ports are used.\n`;
   await vi.waitFor(() => expect(third.output.stderr).toBe(line), { timeout: 20_000 });
-  expect(third.environment).toEqual({ ...first.environment, EVENTS: expect.not.stringContaining(`:${port + 2}/`) });
+  const other = expect.not.stringContaining(`:${port + 2}`);
+  expect(third.environment).toEqual({ ...first.environment, EVENTS: other, AWS_ENDPOINT_URL_EVENTBRIDGE: other });
   expect((await fetch(third.environment.EVENTS ?? "")).status).toBe(200);
 });
 
@@ -77,7 +78,7 @@ it("npm start gives its services no port that browsers and fetch refuse", async 
 it("./patchbay start --carrier-url checks out at the carrier, with its token", async () => {
   const { url, close } = await startCarrier({ token: "secret" });
   onTestFinished(() => close());
-  const service = await services.start(["--carrier-url", `${url}/`], { CARRIER_TOKEN: "secret" });
+  const service = await services.start(["--carrier-url", ` ${url}/ `], { CARRIER_TOKEN: "secret" });
   const { ORDER = "" } = service.demo;
   expect((await service.call("POST", service.attachments, form())).status).toBe(201);
   expect((await service.admin("order", "checkout", ORDER, "--wait")).code).toBe(0);
@@ -88,6 +89,10 @@ it("./patchbay start --carrier-url checks out at the carrier, with its token", a
 it.each([
   ["--carrier-url carrier.example", {}, "--carrier-url must be an http: or https: URL, not carrier.example."],
   ["--carrier-url https://x/?y=1", {}, "--carrier-url must have no query and no fragment, because"],
+  ["--carrier-url https://anna:secret@x", {}, "--carrier-url must have no user name and no password: CARRIER_TOKEN"],
+  ["--events-to htp://anna:secret@x/y", {}, "--events-to must be an http: or https: URL, not htp://…@x/y."],
+  ["--events-to http://anna:100%@x", {}, "--events-to has a percent sign in its user name or password: write it as"],
+  ["--quiet", { CARRIER_URL: "http://x/a b" }, "CARRIER_URL must be an http: or https: URL, not http://x/a b."],
   ["--quiet", { CARRIER_URL: "ftp://x" }, "CARRIER_URL must be an http: or https: URL, not ftp://x."],
   [
     "--upload-origin http://x/y",

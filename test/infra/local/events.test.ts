@@ -9,7 +9,7 @@ import { afterAll, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
 import { openData } from "../../../infra/local/data.ts";
 import { listen } from "../../../infra/local/listen.ts";
-import { startEvents } from "../../../infra/local/local-bus.ts";
+import { startBus } from "../../../infra/local/local-bus.ts";
 import { startTable } from "../../../infra/local/table.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { createdAccounts, Delivery, readEvents } from "../../support/fixtures/local-events.ts";
@@ -23,21 +23,23 @@ afterAll(() => services.remove());
 /** Receives events at a URL. `answers` are the statuses of its first responses; the last one repeats, and null sends none. */
 const receiver = async (answers: (number | null)[]) => {
   const posted: Delivery[] = [];
+  const authorizations = new Set<string | undefined>();
   const server = createServer(async (request, response) => {
+    authorizations.add(request.headers.authorization);
     const event = z.parse(Delivery, await json(request));
     const status = answers.length > 1 ? answers.shift() : answers[0];
     if (status === 204) posted.push(event);
     if (status) response.writeHead(status, { Location: "/elsewhere" }).end();
   });
   const { url, close } = await listen(server);
-  return { url: `${url}/hook`, close, posted, answers };
+  return { url: `${url}/hook`, close, posted, answers, authorizations };
 };
 const hook = await receiver([503, 503, 302, 204]);
 afterAll(() => hook.close());
 const service = await services.start(["--events-to", hook.url, "--verbose"]);
 
 /** The types of the resources that the demo creates. */
-const ofDemo = "account account user api_key api_key order order order request request request request".split(" ");
+const ofDemo = "account account user api_key api_key order order request request request".split(" ");
 
 const patiently = { timeout: 20_000, interval: 50 };
 
@@ -70,7 +72,9 @@ it("$EVENTS has each change as EventBridge delivers it, and --events-to posts ea
   expect(hook.posted).toEqual(all);
   // The output of a process can arrive after its response.
   await vi.waitFor(() => {
-    expect(service.output.stdout).toMatch(new RegExp(`^event {8}account\\.created  ${id}  by operator local`, "m"));
+    expect(service.output.stdout).toMatch(
+      new RegExp(`^event {4}\\S+Z  account\\.created  ${id}  by operator local`, "m"),
+    );
     const failures = service.output.stderr.match(/has not accepted account\.created \w{26} \(status \d+\)/g);
     expect(failures?.map((line) => line.slice(-4, -1))).toEqual(["503", "302"]);
   }, patiently);
@@ -100,6 +104,18 @@ it("$EVENTS filters by type or prefix, continues after an event, and says where 
     const source = { in: "query", pointer: "/type" };
     expect([type, response.status, await response.json()]).toMatchObject([type, 400, { errors: [{ source }] }]);
   }
+});
+
+it("--events-to sends a user name and a password in its URL as Basic authorization, and prints neither", async () => {
+  const guarded = await receiver([503, 204]);
+  onTestFinished(() => guarded.close());
+  const own = localServices();
+  onTestFinished(() => own.remove());
+  const { output } = await own.start(["--events-to", guarded.url.replace("//", "//an%20a:s%3Acret@")]);
+  await vi.waitUntil(() => guarded.posted.length === ofDemo.length, patiently);
+  expect([...guarded.authorizations]).toEqual([`Basic ${Buffer.from("an a:s:cret").toString("base64")}`]);
+  expect(output.stderr).toContain(`${guarded.url} has not accepted `);
+  expect(output.stdout + output.stderr).not.toMatch(/s(%3A|:)cret|an(%20| )a/);
 });
 
 it("--events-to posts all events in order, also if its receiver hangs and the service is killed", async () => {
@@ -181,9 +197,10 @@ it("./patchbay start --verbose prints the request's id", async () => {
 it("a table without a stream costs one line, and nothing else; the bus keeps the last 1,000 events", async () => {
   const TABLE_NAME = `without-a-stream-${crypto.randomUUID()}`;
   vi.stubEnv("TABLE_NAME", TABLE_NAME);
-  await startTable(TABLE_NAME);
+  await startTable(TABLE_NAME, { endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB });
   const warn = vi.fn();
-  const events = await startEvents({ warn });
+  const events = await startBus({ warn });
+  await events.follow();
   expect(warn.mock.calls).toEqual([["The table has no stream, so no event is published."]]);
   const eventsAfter = async (id = "") => (await fetch(`${events.url}?after=${id}`)).json();
   expect(await eventsAfter()).toEqual({ events: [], gap: false });

@@ -42,13 +42,25 @@ const patiently = { timeout: 20_000 };
 const exhaustive = extent !== "sample";
 
 it("npm start in a shell that is set up for AWS uses none of its credentials, nor do the CLI and the programs that admin env sets up", async () => {
-  const ofShell = { AWS_PROFILE: "absent", AWS_SESSION_TOKEN: "token", AWS_REGION: "eu-central-1" };
+  const file = join(newFolder(), "config");
+  writeFileSync(file, "[default]\nuse_fips_endpoint = true\nuse_dualstack_endpoint = true\nregion = eu-central-1\n");
+  const ofShell = {
+    ...{ AWS_PROFILE: "absent", AWS_SESSION_TOKEN: "token", AWS_REGION: "eu-central-1", AWS_CONFIG_FILE: file },
+    ...{
+      AWS_USE_FIPS_ENDPOINT: "true",
+      AWS_USE_DUALSTACK_ENDPOINT: "true",
+      AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: "true",
+    },
+  };
   const service = await services.start([], ofShell);
   expect(await list(service)).toBe(200);
+  expect((await service.call("POST", service.attachments, form())).status).toBe(201);
   const env = { ...ofShell, PATCHBAY_STATE: services.state, TABLE_NAME: "", PORT: "" };
   expect(await admin(["account", "list", "--json"], { env })).toMatchObject({ code: 0 });
+  const checkout = await admin(["order", "checkout", service.demo.ORDER ?? "", "--wait"], { env });
+  expect(checkout).toMatchObject({ code: 0, stdout: expect.stringContaining("SUCCEEDED") });
   const { stdout } = await admin(["env"], { env });
-  expect(stdout).toContain("export AWS_REGION=us-east-1\nexport AWS_ACCESS_KEY_ID=local\n");
+  expect(stdout).toContain("export AWS_REGION='us-east-1'\nexport AWS_ACCESS_KEY_ID='local'\n");
   expect(stdout).toMatch(/unset AWS_PROFILE\nunset AWS_SESSION_TOKEN\n$/);
 });
 
@@ -86,7 +98,8 @@ it("./patchbay start --max-wait sets the longest wait of a checkout for the carr
       const [receipt] = requests.flatMap((request: { attachments: { receipt: unknown }[] }) =>
         request.attachments.flatMap((each) => each.receipt ?? []),
       );
-      return checkout?.next_try_at && Date.parse(checkout.next_try_at) - Date.parse(receipt.at);
+      // Not positive while the next attempt is in progress.
+      return Math.max(0, Date.parse(checkout?.next_try_at) - Date.parse(receipt?.at)) || undefined;
     }, patiently);
     await service.stop();
     return wait;
@@ -241,6 +254,14 @@ it.runIf(exhaustive)(
     expect(child.exitCode).toBe(1);
   },
 );
+
+it("./patchbay start goes on when the reader of its output has ended, such as grep -m1", async () => {
+  const { child, call, attachments, terminate } = await services.start([]);
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  for (let request = 1; request <= 20; request += 1) expect((await call("GET", attachments)).status).toBe(200);
+  expect([child.exitCode, await terminate()]).toEqual([null, 0]);
+});
 
 describe("npm start", () => {
   it("does not start with an invalid LOG_LEVEL, with which every request would fail", async () => {

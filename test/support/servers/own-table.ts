@@ -30,8 +30,7 @@ const gateway = await serveEndpoints();
 /** Gives the service a new, empty table and bucket. */
 export const startOnNewTable = async () => {
   const name = `own-${crypto.randomUUID()}`;
-  Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: endpoints.table, AWS_ENDPOINT_URL_S3: endpoints.files });
-  await Promise.all([startTable(name), startFiles(name)]);
+  await Promise.all([startTable(name, { endpoint: endpoints.table }), startFiles(name, { endpoint: endpoints.files })]);
   Object.assign(process.env, { AWS_ENDPOINT_URL_DYNAMODB: proxies.table.url, AWS_ENDPOINT_URL_S3: proxies.files.url });
   Object.assign(process.env, { TABLE_NAME: name, BUCKET_NAME: name });
 };
