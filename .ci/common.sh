@@ -49,7 +49,7 @@ go_install() { GOBIN=$2 go install "$1"; }
 
 start_service() {
   : >"$scratch/service"
-  node infra/patchbay.ts start --port 0 --quiet >"$scratch/service" &
+  node infra/patchbay.js start --port 0 --quiet >"$scratch/service" &
   service=$!
   for _ in $(seq 600); do
     url=$(sed -n 's/^ready //p' "$scratch/service")

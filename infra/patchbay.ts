@@ -1,16 +1,19 @@
 /** `./patchbay`: the programs that run and deploy Patchbay, and the operators' commands. Each loads only what it needs. */
 
-const programs: Readonly<Record<string, () => Promise<unknown>>> = {
-  start: () => import("./local/run.ts"),
-  carrier: () => import("./local/run-carrier.ts"),
-  docs: () => import("./openapi/write-reference.ts"),
-  synth: () => import("./aws/run.ts"),
-  deploy: () => import("./aws/run.ts"),
-  "deploy-local": () => import("./aws/run.ts"),
-  destroy: () => import("./aws/run.ts"),
-};
+const programs = new Map<string, () => Promise<unknown>>(
+  Object.entries({
+    start: () => import("./local/run.ts"),
+    carrier: () => import("./local/run-carrier.ts"),
+    docs: () => import("./openapi/write-reference.ts"),
+    synth: () => import("./aws/run.ts"),
+    deploy: () => import("./aws/run.ts"),
+    "deploy-local": () => import("./aws/run.ts"),
+    destroy: () => import("./aws/run.ts"),
+  }),
+);
 
 const [program = "", subcommand = ""] = process.argv.slice(2);
 // `carrier` alone is a program; `carrier check` is one of the operators' commands.
 const isOperators = program === "carrier" && /^\w/.test(subcommand);
-await ((!isOperators && programs[program]) || (() => import("./admin/admin.ts")))();
+const load = isOperators ? undefined : programs.get(program);
+await (load ?? (() => import("./admin/admin.ts")))();

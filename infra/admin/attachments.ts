@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { open, rename, rm, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import type { Attachment } from "../../shared/attachments/attachment-schema.ts";
@@ -13,6 +13,7 @@ import { recordOf } from "../../shared/history/record.ts";
 import { transact } from "../../shared/table/write.ts";
 import { type Caller, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
+import { downloadName } from "./download-name.ts";
 import { deletionOf, historyCommand } from "./history.ts";
 import { findParents } from "./lookups.ts";
 import { type Format, printRecord, printRows } from "./output.ts";
@@ -48,16 +49,12 @@ type Options = Format & Caller & { readonly to?: string; readonly force: boolean
 
 const isDirectory = async (path: string) => (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 
-/** Callers choose the names of files, so a name may be a path. */
-const fileName = (filename: string, id: string) =>
-  basename(filename.replaceAll(/[\\\p{Cc}]/gu, "_")).replace(/^\.*$/, id);
-
 /** `attachment download`: records the event, writes the file under a temporary name, and renames it once it is verified. */
 const download = async (parentId: string, id: string, options: Options): Promise<void> => {
   const { to = ".", force, json } = options;
   const { parent, account, attachment } = await findAttachment(parentId, id);
   const { bytes, sha256, filename, version } = attachment;
-  const path = (await isDirectory(to)) ? join(to, fileName(filename, id)) : to;
+  const path = (await isDirectory(to)) ? join(to, downloadName(id, filename)) : to;
   if (!force && (await stat(path).catch(() => undefined)))
     throw new CommandError(`${path} exists: choose another path with --to, or replace it with --force.`);
   const resource = { type: "attachment", id, version };
@@ -68,7 +65,7 @@ const download = async (parentId: string, id: string, options: Options): Promise
     return file;
   };
   // No other download uses this name, so a failed one removes only its own part.
-  const part = `${path}.${randomUUID().slice(0, 8)}.part`;
+  const part = join(dirname(path), `${id}-${randomUUID()}.part`);
   const interrupt = () => {
     rmSync(part, { force: true });
     process.exit(130);
@@ -104,7 +101,10 @@ export const addAttachmentCommands = (attachment: Command): void => {
       printRecord((await findAttachment(parentId, id)).attachment, format),
   );
   add(attachment, "download <request-or-order-id> <id>", "download the file for a dispute; an event records it")
-    .option("--to <path>", "the file to write, or the folder (default: the attachment's filename, in this folder)")
+    .option(
+      "--to <path>",
+      "the file to write, or its folder (default: <id>-<the attachment's filename>, in this folder)",
+    )
     .option("--force", "replace an existing file", false)
     .addHelpText(
       "after",

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { fail } from "../local/command.ts";
 import { cdk, readArguments } from "./cdk.ts";
 import { describeStack } from "./deployed-stack.ts";
@@ -23,7 +24,18 @@ default that of deploy-local. A stage that retains its data is protected: see in
   --force   do not ask for confirmation`,
 };
 
-const [script = "", ...args] = process.argv.slice(2);
+/** `cdk` runs in the project's folder, so paths from the caller's folder become absolute. A stage's name is no path. */
+const withAbsolutePath = (argument: string, index: number, all: readonly string[]): string => {
+  if (/^(-o|--output|-O|--outputs-file)$/.test(all[index - 1] ?? "")) return resolve(argument);
+  const [, option, path] =
+    /^(--outputs?(?:-file)?=)(.+)$/.exec(argument) ??
+    /^((?:-c|--context=)?stage=)(.*[/\\].*|.*\.json)$/.exec(argument) ??
+    [];
+  return path === undefined ? argument : option + resolve(path);
+};
+
+const [script = "", ...sent] = process.argv.slice(2);
+const args = sent.map(withAbsolutePath);
 const given = readArguments(args);
 
 /** Loads CDK, which takes a second, and which `--help` does not need. */

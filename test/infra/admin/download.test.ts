@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -48,7 +48,7 @@ describe("attachment download", () => {
     const allowAll = allowOnly("EvidencePolicy");
     const parent = { type, id: (type === "order" ? order.id : order.requests[0]) ?? "" };
     const printed = await adminJson(["attachment", "download", parent.id, attachment.toLowerCase(), "--to", folder]);
-    const path = join(folder, "loa.pdf");
+    const path = join(folder, `${attachment}-loa.pdf`);
     expect(printed).toEqual({ id: attachment, path, bytes: 15, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
     expect(await readFile(path, "utf8")).toBe(content);
     if (process.platform !== "win32") expect((await stat(path)).mode & 0o777).toBe(0o600);
@@ -115,16 +115,49 @@ describe("attachment download", () => {
     expect(await downloads(parent)).toEqual([]);
   });
 
-  it("writes into the folder only, whatever the attachment's filename is", async () => {
-    const { parent, attachment, download } = await attached();
-    const names = { "../up": "up", "a\\b\n": "a_b_", "..": attachment };
-    for (const [filename, written] of Object.entries(names)) {
+  it("writes into the operator's folder, under a name that no program acts on, whatever the filename is", async () => {
+    const { order, parent, attachment } = await attached();
+    const long = "é".repeat(130);
+    const names = {
+      "postcss.config.mjs": "postcss.config.mjs",
+      "npm-shrinkwrap.json": "npm-shrinkwrap.json",
+      "cdk.context.json": "cdk.context.json",
+      "-rf": "_rf",
+      "--x": "__x",
+      ".envrc": "_envrc",
+      "..": "__",
+      "../up": "___up",
+      "a\\b\n": "a_b_",
+      CON: "_CON",
+      "aux.txt": "_aux.txt",
+      "Lpt9 .a.pdf": "_Lpt9 .a.pdf",
+      "console.log": "console.log",
+      'a<b>:"|?*.pdf': "a_b______.pdf",
+      "loa.pdf. .": "loa.pdf___",
+      "LOA \u202efdp.exe": "LOA _fdp.exe",
+      "$(touch x).pdf": "$(touch x).pdf",
+      "Vollmacht für Łódź 委任状 👩‍👩‍👧.pdf": "Vollmacht für Łódź 委任状 👩‍👩‍👧.pdf",
+      [`${"a".repeat(238)}.pdf`]: `${"a".repeat(196)}.pdf`,
+      [`${"a".repeat(239)}.pdf`]: `${"a".repeat(196)}.pdf`,
+      [`x${long}.pdf`]: `x${"é".repeat(97)}.pdf`,
+      [`${"a".repeat(199)}.${"b".repeat(50)}`]: `${"a".repeat(199)}_`,
+      ["👍".repeat(63)]: "👍".repeat(50),
+    };
+    const here = { cwd: folder };
+    for (const [filename, name] of Object.entries(names)) {
       const update = keys.attachment(parent, attachment);
       await transact({ attachment: { update, set: { filename }, when: { exists: true } } });
-      expect((await download("--to", folder)).code, filename).toBe(0);
-      expect(await readFile(join(folder, written), "utf8"), filename).toBe(content);
+      const path = `${attachment}-${name}`;
+      const command = ["attachment", "download", order.id, attachment];
+      expect(await admin([...command, "--json"], here), filename).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining(JSON.stringify(path).slice(1, -1)),
+      });
+      expect(await readdir(folder), filename).toEqual([path]);
+      expect(await readFile(join(folder, path), "utf8"), filename).toBe(content);
+      expect(await admin(command, here), filename).toEqual(failure(1, " exists: choose another path with --to"));
+      await rm(join(folder, path));
     }
-    expect((await readdir(folder)).sort()).toEqual(Object.values(names).sort());
   });
 
   it("finds the attachments of a request and of an order that a file gave the same id", async () => {

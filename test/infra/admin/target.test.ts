@@ -37,7 +37,7 @@ describe("the target of a command", () => {
   it("is the only running local stack, and every command names it on stderr", async () => {
     const env = await localStacks(49001);
     const { code, stdout, stderr } = await admin(["env"], { env });
-    expect([code, stdout]).toEqual([0, expect.stringContaining("export URL=http://127.0.0.1:49001\n")]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("export URL='http://127.0.0.1:49001'\n")]);
     for (const name of ["AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
       expect(stdout).toMatch(new RegExp(`^export ${name}=.`, "m"));
     expect(stderr).toBe("Target: local stack at http://127.0.0.1:49001\n");
@@ -56,8 +56,8 @@ describe("the target of a command", () => {
     const env = await localStacks(49002, 49001);
     const both = /^Several local stacks are running.*\n {2}--port 49001 .*\n {2}--port 49002 .*\n$/;
     expect(await admin(["account", "list"], { env })).toEqual(failure(1, both));
-    expect((await admin(["env", "--port", "49002"], { env })).stdout).toContain("export KEY=apik_49002\n");
-    expect((await admin(["env"], { env: { ...env, PORT: "49001" } })).stdout).toContain("export KEY=apik_49001\n");
+    expect((await admin(["env", "--port", "49002"], { env })).stdout).toContain("export KEY='apik_49002'\n");
+    expect((await admin(["env"], { env: { ...env, PORT: "49001" } })).stdout).toContain("export KEY='apik_49001'\n");
   });
 
   it("cannot be given by both --stack and --port", async () => {

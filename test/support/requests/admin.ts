@@ -49,21 +49,27 @@ type Options = {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether the input comes from a terminal, where commands ask for confirmation. */
   readonly isTerminal?: boolean;
+  /** The folder in which the operator stands. */
+  readonly cwd?: string;
 };
 
 /**
  * Runs a command of the operators' CLI in this process, ten times as fast as in a separate one. Only one command can run at a time,
  * with the tests' DynamoDB client. `processes/admin-cli.ts` runs commands as users do.
  */
-export const admin = async (args: readonly string[], { input = "", env = {}, isTerminal = false }: Options = {}) => {
+export const admin = async (args: readonly string[], options: Options = {}) => {
+  const { input = "", env = {}, isTerminal = false, cwd } = options;
   if (isRunning) throw new Error("A command is running in this process: run one of the two in its own process.");
   isRunning = true;
   const output = { stdout: "", stderr: "" };
   const restore = redirect(Object.assign(Readable.from([input]), { isTTY: isTerminal }), env, output);
   let code = 0;
+  const folder = process.cwd();
   try {
+    if (cwd) process.chdir(cwd);
     await runCommand(args);
   } finally {
+    process.chdir(folder);
     code = restore();
     isRunning = false;
   }
