@@ -5,6 +5,7 @@ import { STS } from "@aws-sdk/client-sts";
 import type { Command } from "commander";
 import { ApiError } from "../../shared/errors.ts";
 import type { Origin } from "../../shared/history/record.ts";
+import { repeatedNames } from "../../shared/schema/check.ts";
 import { backOff } from "../../shared/table/client.ts";
 import type { Precondition } from "../../shared/table/optimistic-update.ts";
 import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
@@ -107,10 +108,10 @@ export const addApplyCommand = (program: Command): void => {
     .option("--dry-run", "print what would be done, and write nothing", false)
     .addHelpText("after", help)
     .action(async (file: string, { dryRun, json, ...caller }: Format & Caller & { dryRun: boolean }) => {
-      const document = await readDocument(file);
+      const { document, problems } = await readDocument(file);
       const origin = await operatorOrigin(caller);
       const isDry = dryRun || isDryRun(document);
-      const applyAll = (signal?: AbortSignal) => apply(document, origin, { dryRun, signal });
+      const applyAll = (signal?: AbortSignal) => apply(document, origin, { dryRun, signal, problems });
       const applying = () =>
         (isDry ? applyAll() : stopOnInterrupt(applyAll)).catch((error: unknown) => {
           // No id or key may be lost. With --json, the errors contain them.
@@ -144,14 +145,17 @@ const stopOnInterrupt = async <T>(act: (signal: AbortSignal) => Promise<T>): Pro
   }
 };
 
-const readDocument = async (file: string): Promise<unknown> => {
+/** Reads the file, and reports names that an object has twice. */
+const readDocument = async (file: string) => {
   const subject = file === "-" ? "Standard input" : file;
   try {
     const bytes = file === "-" ? await buffer(process.stdin) : await readFile(file);
     // Otherwise, names in another encoding would be stored with replacement characters.
     if (!isUtf8(bytes)) throw new CommandError(`${subject} is not UTF-8: convert it.`);
     // The decoder removes a byte order mark.
-    return JSON.parse(new TextDecoder().decode(bytes));
+    const text = new TextDecoder().decode(bytes);
+    const document: unknown = JSON.parse(text);
+    return { document, problems: repeatedNames(text) };
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     const advice = "pass an existing file, or - for standard input.";

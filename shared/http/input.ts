@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { invalid, malformed, type Problem, payloadTooLarge, problem, unsupportedMediaType } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Immutable, Properties, QueryReads, Reads } from "../route.ts";
-import { check } from "../schema/check.ts";
+import { check, repeatedNames } from "../schema/check.ts";
 import { header, listHeader, type RequestEvent } from "./request.ts";
 
 /** Parses a body, and reports problems that the schema does not cover. Throws if the body cannot be parsed. */
@@ -27,7 +27,7 @@ export const readJson: ReadBody = async (event) => {
   const text = body.toString();
   if (text.startsWith("\ufeff")) throw malformed("must not begin with a byte order mark");
   try {
-    return { input: JSON.parse(text), problems: [] };
+    return { input: JSON.parse(text), problems: repeatedNames(text) };
   } catch {
     throw malformed("is not valid JSON");
   }

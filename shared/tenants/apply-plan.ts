@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import leven from "leven";
-import { invalid } from "../errors.ts";
+import { invalid, type Problem } from "../errors.ts";
 import type { EventType } from "../history/event.ts";
 import { type Changes, type Origin, recordOf } from "../history/record.ts";
 import { pointer } from "../schema/check.ts";
@@ -36,11 +36,15 @@ type Options = {
   readonly dryRun: boolean;
   /** Called with the version of each existing account, user or API key in the file. */
   readonly precondition?: Precondition | undefined;
+  /** Problems of the file's text that cannot be seen in the document. */
+  readonly problems?: readonly Problem[] | undefined;
 };
 
 /** Plans what `apply` writes for each entry of a file. Writes nothing. Throws 422 with all problems if the file is invalid. */
-export const planFile = async (document: unknown, origin: Origin, { sections, dryRun, precondition }: Options) => {
+export const planFile = async (document: unknown, origin: Origin, options: Options) => {
+  const { sections, dryRun, precondition } = options;
   const { file, dryRun: dryRunInFile, onBehalfOf, problems } = parseFile(document, sections);
+  problems.unshift(...(options.problems ?? []));
   const isDry = dryRun || dryRunInFile;
   const actor = onBehalfOf === undefined ? origin.actor : { ...origin.actor, on_behalf_of: onBehalfOf };
   const resolved: ToPlan = {

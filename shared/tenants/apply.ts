@@ -1,4 +1,4 @@
-import { ApiError, asApiError, internalError, invalid, problemIn, serviceUnavailable } from "../errors.ts";
+import { ApiError, asApiError, internalError, invalid, type Problem, problemIn, serviceUnavailable } from "../errors.ts";
 import type { Origin } from "../history/record.ts";
 import { lambdaResponseBytes } from "../limits.ts";
 import { backOff } from "../table/client.ts";
@@ -37,6 +37,8 @@ type Options = {
   readonly precondition?: Precondition | undefined;
   /** Ends the writes between two transactions. If nothing was written, its reason is thrown. */
   readonly signal?: AbortSignal | undefined;
+  /** Problems of the file's text that cannot be seen in the document. */
+  readonly problems?: readonly Problem[] | undefined;
 };
 
 /**
@@ -46,9 +48,9 @@ type Options = {
  */
 export const apply = async (document: unknown, origin: Origin, options: Options = {}): Promise<Applied> => {
   const { dryRun = false, sections = sectionNames, maxResultBytes = Number.POSITIVE_INFINITY } = options;
-  const { precondition, signal } = options;
+  const { precondition, signal, problems } = options;
   for (let attempt = 1; ; attempt += 1) {
-    const { planned, warnings, isDry } = await planFile(document, origin, { sections, dryRun, precondition });
+    const { planned, warnings, isDry } = await planFile(document, origin, { sections, dryRun, precondition, problems });
     const all = resultsOf(planned, warnings);
     // If the result could not be returned, nothing is written, because it may contain API keys, which are shown only once.
     if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes)

@@ -3,7 +3,7 @@ import { switchProblems } from "../../../shared/switches/switch-schema.ts";
 import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
 import { defaultSettings, newSwitch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
-import { call, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
+import { call, invalidBody, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
 
 const t = await tenants();
 
@@ -143,6 +143,30 @@ describe("POST /switches", () => {
   ])("refuses %s", async (_, json, parameters) => {
     const response = await call("POST", switchesPath, { key: t.key("acme"), json });
     expect([response.status, invalidParametersOf(response)]).toEqual([422, parameters]);
+  });
+
+  it("refuses a name that an object has twice, at any depth, together with all other errors", async () => {
+    const body =
+      '{"type": "switch", "data": {"name": "a", "sms_enabled": 1, "n\\u0061me": "b", "x": [{"__proto__": 1, "__proto__": 2}]}, "type": "switch"}';
+    const headers = { "content-type": "application/json" };
+    const response = await call("POST", switchesPath, { key: t.key("acme"), body, headers });
+    expect([response.status, invalidParametersOf(response)]).toEqual([
+      422,
+      [
+        "body /data/name malformed",
+        "body /data/x/0/__proto__ malformed",
+        "body /type malformed",
+        "body /data/sms_enabled constraint.type",
+      ],
+    ]);
+    const update = { type: "switch", data: { name: "Given once" } };
+    const { id } = await newSwitch(t.key("acme"), update.data);
+    const twice = JSON.stringify(update).replace("}}", ',"name":"Twice"}}');
+    const refused = await call("PATCH", `${switchesPath}/${id}`, { key: t.key("acme"), body: twice, headers });
+    expect([refused.status, refused.body]).toEqual([
+      422,
+      invalidBody("body", "/data/name", { sub_code: "malformed", detail: "must be given only once" }),
+    ]);
   });
 
   const noText = ["\0", "\n", "\r", "a\r\nb"];

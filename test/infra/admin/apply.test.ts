@@ -119,6 +119,24 @@ describe("admin apply", () => {
     expect(await get(keys.account(accounts.one.id))).toMatchObject({ name: "Müller" });
   });
 
+  it("refuses a name given twice, at any depth, together with all other errors, and writes nothing", async () => {
+    const name = `Never ${randomUUID()}`;
+    const input = `{"accounts": {"a": {"name": "First"}, "a": {"name": "${name}", "n\\u0061me": "", "features": {"x": 1, "x": 1}}},
+      "users": {"u": {"account": "nope"}}, "dry_run": true, "dry_run": false}`;
+    const places = ["/accounts/a", "/accounts/a/name", "/accounts/a/features/x", "/dry_run"];
+    const { code, stderr } = await admin(["apply", "-"], { input });
+    expect([code, stderr.trim().split("\n").slice(1)]).toEqual([
+      1,
+      [
+        ...places.map((place) => `${place}: must be given only once`),
+        "/accounts/a/name: can't be blank",
+        "/accounts/a/features: has unknown properties: x; allowed are ordering_attachment_access",
+        "/users/u/account: there is no account nope",
+      ],
+    ]);
+    expect((await admin(["account", "list"])).stdout).not.toContain(name);
+  });
+
   it("accepts any name, even __proto__ and constructor", async () => {
     const input =
       '{"accounts": {"__proto__": {"name": "P"}, "constructor": {"name": "C", "parent": "__proto__"}}, "orders": {"toString": {"account": "__proto__"}}}';
