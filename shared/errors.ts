@@ -109,10 +109,13 @@ export const notFound = (type?: string, id?: string) =>
     ? apiError("not_found", "No route matches this method and path.")
     : apiError("not_found", `The ${type.replaceAll("_", " ")} does not exist.`, { resource: { id, type } });
 
-export const preconditionFailed = (etag: string) =>
-  apiError("precondition_failed", "The resource has changed since the version in If-Match.", undefined, {
-    headers: { ETag: etag },
-  });
+const failedConditions = {
+  "If-Match": "The resource has changed since the version in If-Match.",
+  "If-None-Match": "The resource still has the version in If-None-Match.",
+} as const;
+
+export const preconditionFailed = (etag: string, header: keyof typeof failedConditions) =>
+  apiError("precondition_failed", failedConditions[header], undefined, { headers: { ETag: etag } });
 
 export const payloadTooLarge = (limitBytes: number) =>
   apiError("payload_too_large", `The body or the file is larger than ${limitBytes} bytes.`, {

@@ -25,7 +25,7 @@ Every request requires the header \`Authorization: Bearer <API key>\`. A key has
 
 ## Documents
 
-Every document is an envelope with \`type\` and \`data\`. A response with one document has an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE: if the document has changed in the meantime, the request fails with 412. Send it as \`If-None-Match\` with a GET: if the document has not changed, the response is 304 without a body. A GET accepts \`include\`, a comma-separated list of the related data to return under \`associations\` in each document. Every response has an \`X-Request-Id\`.
+Every document is an envelope with \`type\` and \`data\`. A response with one document has an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE: if the document has changed in the meantime, the request fails with 412. Send it as \`If-None-Match\` with a GET: if the document has not changed, the response is 304 without a body. Both headers apply to every request for one document, as in RFC 9110, and to no other request. A GET accepts \`include\`, a comma-separated list of the related data to return under \`associations\` in each document. Every response has an \`X-Request-Id\`.
 
 ## Lists
 

@@ -70,9 +70,7 @@ export const errorsOf = (route: DocumentedRoute): ErrorExamples => ({
   "The API key is not valid": errors.unauthorized(),
   ...accessErrors(route),
   ...notFoundErrors(route),
-  ...((route.operation === "update" || route.operation === "delete") && {
-    "The document has changed": errors.preconditionFailed('"7"'),
-  }),
+  ...(route.on === "item" && { "The document has changed": errors.preconditionFailed('"7"', "If-Match") }),
   ...mediaErrors(route),
   ...invalidErrors(route),
   "Too many requests": errors.rateLimited(),
@@ -87,7 +85,8 @@ export const reasons: Readonly<Record<errors.ErrorCode, string>> = {
   "access_denied.permission": "The user lacks a permission.",
   "access_denied.firewall": "A web application firewall blocks the request. Do not repeat it unchanged.",
   not_found: "A resource in the path does not exist, or the API key has no access to it.",
-  precondition_failed: "The document has changed since the version in `If-Match`.",
+  precondition_failed:
+    "The document has changed since the version in `If-Match`, or still has the version in `If-None-Match`.",
   payload_too_large: "The body or the file is too large.",
   unsupported_media_type: "The body is not of the expected media type.",
   invalid_parameter: "A part of the body, a query parameter or a header is invalid. The response lists all of them.",

@@ -21,21 +21,26 @@ const isOfVersion = (tag: string, version: number) => /^"(\d+)(?:\.[\w-]+)?"$/.e
 const entityTags = (list: string): string[] =>
   list.trim() === "*" ? ["*"] : (list.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\u{10ffff}]*"/gu) ?? []);
 
-/** If-Match (RFC 9110, 13.1.1): throws 412 with the current ETag unless the header is absent, is `*`, or lists an ETag of this version. */
-export const precondition = (event: RequestEvent): Precondition => {
+type IsCurrent = (tag: string) => boolean;
+
+/** If-Match (RFC 9110, 13.1.1): whether the header is absent, is `*`, or lists a current ETag. Uses strong comparison. */
+const matches = (event: RequestEvent, isCurrent: IsCurrent): boolean => {
   const list = listHeader(event, "If-Match");
-  const tags = list === undefined ? undefined : entityTags(list);
-  return (version) => {
-    if (tags && !tags.includes("*") && !tags.some((tag) => isOfVersion(tag, version)))
-      throw preconditionFailed(etag(version));
-  };
+  return list === undefined || entityTags(list).some((tag) => tag === "*" || isCurrent(tag));
 };
 
-/** If-None-Match (RFC 9110, 13.1.2): whether the caller has this representation. Uses weak comparison. */
-const isNotModified = (event: RequestEvent, tag: string): boolean => {
-  const tags = entityTags(listHeader(event, "If-None-Match") ?? "");
-  return tags.some((one) => one === "*" || one.replace(/^W\//, "") === tag);
-};
+/** If-None-Match (RFC 9110, 13.1.2): whether the header is `*`, or lists a current ETag. Uses weak comparison. */
+const isNotModified = (event: RequestEvent, isCurrent: IsCurrent): boolean =>
+  entityTags(listHeader(event, "If-None-Match") ?? "").some((tag) => tag === "*" || isCurrent(tag.replace(/^W\//, "")));
+
+/** For PATCH and DELETE: throws 412 with the current ETag if the version does not meet the request's conditions. */
+export const precondition =
+  (event: RequestEvent): Precondition =>
+  (version) => {
+    const isCurrent = (tag: string) => isOfVersion(tag, version);
+    if (!matches(event, isCurrent)) throw preconditionFailed(etag(version), "If-Match");
+    if (isNotModified(event, isCurrent)) throw preconditionFailed(etag(version), "If-None-Match");
+  };
 
 /** The result of an endpoint's handler: a body, additional headers, and fields for the request's log line. */
 export type Reply = {
@@ -80,11 +85,17 @@ export const response = (requestId: string, status: number, { body, headers }: R
   body: JSON.stringify(body),
 });
 
-/** Returns the response to a GET: 304 without a body if If-None-Match lists the ETag. */
+/**
+ * Returns the response to a GET: 304 without a body if If-None-Match lists the ETag. Throws 412 if If-Match does not. A list has no
+ * ETag, and ignores both.
+ */
 export const responseOrNotModified = (event: RequestEvent, status: number, reply: Reply): APIGatewayProxyResult => {
   const full = response(event.requestContext.requestId, status, reply);
-  const tag = reply.headers?.ETag;
-  if (tag === undefined || !isNotModified(event, tag)) return full;
+  const current = reply.headers?.ETag;
+  if (current === undefined) return full;
+  const isCurrent = (tag: string) => tag === current;
+  if (!matches(event, isCurrent)) throw preconditionFailed(current, "If-Match");
+  if (!isNotModified(event, isCurrent)) return full;
   const { "Content-Type": _, ...headers } = full.headers ?? {};
   return { statusCode: 304, headers, body: "" };
 };

@@ -4,7 +4,7 @@ import { atOnce, beforeTableCall, type TableCall } from "../../support/fault-pro
 import { newSwitch, patch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { otherTimes } from "../../support/fixtures/times.ts";
-import { call, codeOf, invalidParametersOf, notFoundBody, takenBody } from "../../support/requests/client.ts";
+import { call, codeOf, errorBody, invalidParametersOf, notFoundBody, takenBody } from "../../support/requests/client.ts";
 
 const t = await tenants();
 const key = t.key("acme");
@@ -163,6 +163,26 @@ describe("If-Match", () => {
     expect([stale.status, codeOf(stale), stale.headers.get("etag")]).toEqual([412, "precondition_failed", '"2"']);
     expect((await remove(id, { "if-match": '"1"' })).status).toBe(412);
     expect((await remove(id, { "if-match": '"2"' })).status).toBe(200);
+  });
+
+  it("and If-None-Match apply to every request for one switch, and to no other", async () => {
+    const { id } = await newSwitch(key, { name: "Conditions" });
+    const get = (headers: Record<string, string>, path = `/${id}`) =>
+      call("GET", switchesPath + path, { key, headers });
+    const stale = await get({ "if-match": '"7"' });
+    expect([stale.status, codeOf(stale), stale.headers.get("etag")]).toEqual([412, "precondition_failed", '"1"']);
+    expect((await get({ "if-match": '"1"' })).status).toBe(200);
+    expect((await get({ "if-match": '"1"', "if-none-match": '"1"' })).status).toBe(304);
+    expect((await get({ "if-match": '"7"', "if-none-match": "*" }, "")).status).toBe(200);
+    const unchanged = await patch(key, id, { sms_identity: "1" }, { "if-none-match": 'W/"1"' });
+    const detail = "The resource still has the version in If-None-Match.";
+    const body = errorBody({ code: "precondition_failed", title: "Precondition Failed", detail });
+    expect([unchanged.status, unchanged.body, unchanged.headers.get("etag")]).toEqual([412, body, '"1"']);
+    expect((await remove(id, { "if-none-match": "*" })).status).toBe(412);
+    expect((await patch(key, id, { name: "" }, { "if-none-match": "*" })).status, "the body comes first").toBe(422);
+    expect((await get({ "if-match": '"7"' }, "/01ARZ3NDEKTSV4RRFFQ69G5FAV")).status).toBe(404);
+    expect((await patch(key, id, { sms_identity: "1" }, { "if-none-match": '"7"' })).status).toBe(200);
+    expect((await remove(id, { "if-none-match": '"1"', "if-match": '"2"' })).status).toBe(200);
   });
 });
 

@@ -10,7 +10,7 @@ import { readJson } from "../../../shared/http/input.ts";
 import { header, listHeader, pathId } from "../../../shared/http/request.ts";
 import { documentReply, etag, precondition, respond, responseOrNotModified } from "../../../shared/http/responses.ts";
 import { limits } from "../../../shared/limits.ts";
-import { showSwitchRoute } from "../../../shared/switches/routes.ts";
+import { showSwitchRoute, updateSwitchRoute } from "../../../shared/switches/routes.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { rawForm } from "../../support/fixtures/attachments.ts";
@@ -72,6 +72,38 @@ describe("an ETag", () => {
     const check = () => precondition(eventOf(showSwitchRoute, { headers: { "if-match": tags } }))(version);
     if (outcome === "holds for") expect(check).not.toThrow();
     else expect(check).toThrow(expect.objectContaining({ status: 412 }));
+  });
+
+  it.each([
+    ...["*", '"3"', 'W/"3"', '"2", "3"', '"3.abc"'].map((tags) => [tags, "is a 412 for", 3] as const),
+    ...['"2"', '"33"', "", "3"].map((tags) => [tags, "holds for", 3] as const),
+  ])("in If-None-Match of a PATCH: %s %s version %i", (tags, outcome, version) => {
+    const check = () => precondition(eventOf(updateSwitchRoute, { headers: { "if-none-match": tags } }))(version);
+    if (outcome === "holds for") expect(check).not.toThrow();
+    else expect(check).toThrow(expect.objectContaining({ status: 412, headers: { ETag: plain } }));
+  });
+
+  it.each([
+    ["*", undefined, 200],
+    ['"3"', undefined, 200],
+    ['"2", "3"', undefined, 200],
+    ['"2"', undefined, 412],
+    ['W/"3"', undefined, 412],
+    [extended, undefined, 412],
+    ["", undefined, 412],
+    ['"3"', '"3"', 304],
+    ['"2"', '"3"', 412],
+    ["*", '"2"', 200],
+  ])("in If-Match: %s and If-None-Match: %s makes a GET of version 3 a %i", (match, noneMatch, status) => {
+    const headers = { "if-match": match, ...(noneMatch && { "if-none-match": noneMatch }) };
+    const get = () => responseOrNotModified(eventOf(showSwitchRoute, { headers }), 200, documentReply({}, 3)).statusCode;
+    if (status === 412) expect(get).toThrow(expect.objectContaining({ status, headers: { ETag: plain } }));
+    else expect(get()).toBe(status);
+  });
+
+  it("is not compared by a list, which has none", () => {
+    const headers = { "if-match": '"2"', "if-none-match": "*" };
+    expect(responseOrNotModified(eventOf(showSwitchRoute, { headers }), 200, { body: {} }).statusCode).toBe(200);
   });
 
   it.each([
