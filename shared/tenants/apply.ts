@@ -1,4 +1,12 @@
-import { ApiError, asApiError, internalError, invalid, type Problem, problemIn, serviceUnavailable } from "../errors.ts";
+import {
+  ApiError,
+  asApiError,
+  internalError,
+  invalid,
+  type Problem,
+  problemIn,
+  serviceUnavailable,
+} from "../errors.ts";
 import type { Origin } from "../history/record.ts";
 import { lambdaResponseBytes } from "../limits.ts";
 import { backOff } from "../table/client.ts";

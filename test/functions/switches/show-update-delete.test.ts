@@ -4,7 +4,14 @@ import { atOnce, beforeTableCall, type TableCall } from "../../support/fault-pro
 import { newSwitch, patch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { otherTimes } from "../../support/fixtures/times.ts";
-import { call, codeOf, errorBody, invalidParametersOf, notFoundBody, takenBody } from "../../support/requests/client.ts";
+import {
+  call,
+  codeOf,
+  errorBody,
+  invalidParametersOf,
+  notFoundBody,
+  takenBody,
+} from "../../support/requests/client.ts";
 
 const t = await tenants();
 const key = t.key("acme");

@@ -236,6 +236,20 @@ describe("openapi.json, as generators read it", () => {
     expect(schemasBelow(openapi(), "").filter(({ schema }) => "allOf" in schema)).toEqual([]);
   });
 
+  it("has only patterns that Rust, Go and Python compile, and read as JavaScript does", () => {
+    const patterns = schemasBelow(openapi(), "").flatMap(({ schema: { pattern } }) =>
+      typeof pattern === "string" ? [pattern] : [],
+    );
+    // Elsewhere, \w, \d and \b are Unicode's. Rust and Go have neither lookarounds nor backreferences.
+    const foreign = /\\[wWdDbBpP1-9]|\(\?(?!:)/;
+    // Rust repeats the automaton: 127 times that of all Unicode letters exceeds its limit.
+    const large = /(\[\^(?:\\.|[^\]\\])*\]|(?<!\\)\.|\\[sS])\{|\{\d*,?\d{4}/;
+    expect(patterns.length).toBeGreaterThan(10);
+    expect(patterns.filter((pattern) => foreign.test(pattern) || large.test(pattern))).toEqual([]);
+    for (const refused of ["^\\w+$", "^(?!a)", "(a)\\1", "^[^a]{1,127}$", "^.{2}$", "^a{1,1001}$"])
+      expect(foreign.test(refused) || large.test(refused), refused).toBe(true);
+  });
+
   it("links every create to the operations on its result", () => {
     for (const route of routes.filter((each) => each.operation === "create" && each.document === each.resource)) {
       const { links = {} } = responseOf(operationOf(route).responses["201"] ?? { $ref: "" });

@@ -96,7 +96,8 @@ describe("an ETag", () => {
     ["*", '"2"', 200],
   ])("in If-Match: %s and If-None-Match: %s makes a GET of version 3 a %i", (match, noneMatch, status) => {
     const headers = { "if-match": match, ...(noneMatch && { "if-none-match": noneMatch }) };
-    const get = () => responseOrNotModified(eventOf(showSwitchRoute, { headers }), 200, documentReply({}, 3)).statusCode;
+    const get = () =>
+      responseOrNotModified(eventOf(showSwitchRoute, { headers }), 200, documentReply({}, 3)).statusCode;
     if (status === 412) expect(get).toThrow(expect.objectContaining({ status, headers: { ETag: plain } }));
     else expect(get()).toBe(status);
   });

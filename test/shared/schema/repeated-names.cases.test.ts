@@ -8,7 +8,10 @@ const pointersOf = (json: string) => repeatedNames(json).map(({ pointer }) => po
 describe("a name that an object has twice", () => {
   it.each([
     ['{"a": 1, "a": 1}', ["/a"]],
-    ['{"type":"switch","type":"switch","data":{"name":"a","b":{"c":1},"name":"b","name":"c"}}', ["/type", "/data/name"]],
+    [
+      '{"type":"switch","type":"switch","data":{"name":"a","b":{"c":1},"name":"b","name":"c"}}',
+      ["/type", "/data/name"],
+    ],
     ['{"data":{"unknown":{"a":[{"b":1},[{"b":1,"c":2,"b":[]}]]}}}', ["/data/unknown/a/1/0/b"]],
     ['[{"a":{"b":1},"a":{"b":1,"b":2}}]', ["/0/a", "/0/a/b"]],
     ['{"data":{"name":1},"data":{"name":2}}', ["/data"]],
