@@ -36,7 +36,7 @@ public class Clients {
   static Client apache4(org.apache.http.entity.mime.HttpMultipartMode mode, org.apache.http.entity.ContentType type) {
     return (url, name, text) -> {
       var form = org.apache.http.entity.mime.MultipartEntityBuilder.create().setMode(mode);
-      form.addTextBody("data[name]", "LOA", org.apache.http.entity.ContentType.create("text/plain", UTF_8));
+      form.addTextBody("data[name]", "LOA", type);
       if (!text.isEmpty()) form.addTextBody("data[notes]", text, type);
       form.addBinaryBody("data[file]", content, org.apache.http.entity.ContentType.DEFAULT_BINARY, name);
       var post = new org.apache.http.client.methods.HttpPost(url);

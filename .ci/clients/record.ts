@@ -17,13 +17,15 @@ const readme = new URL("README.md", import.meta.url);
 /** The version of these clients depends on the machine. */
 const unpinned = /^(curl|Go) .*/;
 
-const text = 'Größe 委任状 📄 "50 %" a\\b\nzweite Zeile';
+const texts = ['Größe 委任状 📄 "50 %" a\\b\nzweite Zeile', "Größe: ½ m²"];
 const names = ["Größe.pdf", "委任状📄.pdf", 'a"b.pdf', "a\\b.pdf", "100%.pdf", "a\nb.pdf"];
 const long = [255, 256].map((length) => `${"ö".repeat(length - 4)}.pdf`);
-const cases = [...names, ...long].map((name) => ({ name, text: "" })).concat({ name: "loa.pdf", text });
+const cases = [...names, ...long]
+  .map((name) => ({ name, text: "" }))
+  .concat(texts.map((text) => ({ name: "loa.pdf", text })));
 const shown = (written: string) =>
   `\`${written.replaceAll(/\r?\n/g, "⏎").replace(/((?:ö|\?|%C3%B6){9}).*(?=\.)/, "$1…")}\``;
-const titles = ["clients", ...names.map(shown), "255 × ö", "256 × ö", "text"];
+const titles = ["clients", ...names.map(shown), "255 × ö", "256 × ö", "text", "text in Latin-1"];
 
 type Part = { readonly headers: string; readonly content: string };
 
@@ -51,12 +53,16 @@ const nameCell = (name: string, { headers }: Part, stored: string | undefined) =
 };
 
 /** The same for a text. A line break in a form is a CRLF, which many clients write for an LF. */
-const textCell = ({ headers, content }: Part, stored: string | undefined) => {
+const textCell = (text: string, { headers, content }: Part, stored: string | undefined) => {
   const [, charset = "utf-8"] = /charset="?([\w-]+)/i.exec(headers) ?? [];
-  if (stored !== undefined && stored.replace("\r\n", "\n") !== text)
+  const isUtf8 = charset.toLowerCase() === "utf-8";
+  // Java writes a question mark for a character that a charset does not have.
+  const possible = isUtf8 ? text : text.replaceAll(/[^\0-\xff]/gu, "?");
+  if (stored !== undefined && stored.replace("\r\n", "\n") !== possible)
     failures.push(`${shown(stored)} is stored as text`);
-  const written = charset.toLowerCase() !== "utf-8" ? charset : content.includes("\r\n") ? "CRLF" : "=";
-  return `${written}${stored === undefined ? " 422" : ""}`;
+  const written = !isUtf8 ? charset : content.includes("\r\n") ? "CRLF" : "=";
+  const outcome = stored === undefined ? " 422" : possible === text ? "" : " ≠";
+  return `${written}${outcome}`;
 };
 
 const rows = new Map<string, string[]>();
@@ -77,7 +83,7 @@ const record = async (path: string, contentType: string, body: Buffer): Promise<
   const { data, errors = [] } = JSON.parse(json);
   const cells = rows.get(client) ?? cases.map(() => "not sent");
   cells[Number(index)] = sent.text
-    ? textCell(part("data[notes]"), data?.notes)
+    ? textCell(sent.text, part("data[notes]"), data?.notes)
     : nameCell(sent.name, part("data[file]"), data?.filename);
   rows.set(client, cells);
   for (const { detail } of errors)
