@@ -2,13 +2,17 @@ import { spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { buffer } from "node:stream/consumers";
 import { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import * as z from "zod/mini";
+import { listen } from "../infra/local/listen.ts";
 import { form } from "./support/fixtures/attachments.ts";
+import { newFolder } from "./support/fixtures/new-folder.ts";
 import { localServices, userEnvironment } from "./support/processes/local-service.ts";
 import { runNode, runScript } from "./support/processes/shell.ts";
 import { extent } from "./support/setup/extent.ts";
@@ -21,6 +25,10 @@ afterAll(() => services.remove());
 const hasPackage = (name: string) => spawnSync("python3", ["-c", `import ${name}`]).status === 0;
 const inPython = hasPackage("httpx") ? ["python3 docs/examples/client.py"] : [];
 
+const Attachments = z.object({
+  data: z.object({ items: z.array(z.object({ data: z.object({ filename: z.string() }) })) }),
+});
+const Prepared = z.object({ data: z.unknown() });
 const One = z.object({ one: z.object({ id: z.string() }) });
 const Applied = z.object({ orders: One, requests: One });
 
@@ -40,13 +48,15 @@ describe.runIf(extent !== "sample")("the programs that the README links", () => 
         requests: { one: { order: "one", type: "ADD_MESSAGING_NUMBERS" } },
       };
       const { orders, requests } = z.parse(Applied, await apply(file));
-      const [loa = "", scan = ""] = ["loa.pdf", "scan.bin"].map((name) => join(services.state, "..", name));
+      // Names that curl's -F and -T, JSON and command lines would each read in another way.
+      const names = [`Smith, John; "LOA" 'v2'=@<1>\t.pdf`, `-scan [1-3] {a,b}; "x"\\y\t%41$HOME.bin`];
+      const [loa = "", scan = ""] = names.map((name) => join(newFolder(), name));
       writeFileSync(loa, "%PDF-1.7 signed");
       writeFileSync(scan, randomBytes(5_000_000));
       const { EVENTS } = environment;
       const { output, errors, code } = await runScript(
-        `${program} '${loa}' '${scan}'`,
-        { ...userEnvironment, ...demo, URL: url, EVENTS, REQUEST: requests.one.id },
+        `${program} "$LOA" "$SCAN"`,
+        { ...userEnvironment, ...demo, URL: url, EVENTS, REQUEST: requests.one.id, LOA: loa, SCAN: scan },
         // The checkout starts once the program has uploaded both files and waits.
         async (line) => {
           if (line.startsWith("Uploaded")) await startCheckout(orders.one.id);
@@ -57,8 +67,66 @@ describe.runIf(extent !== "sample")("the programs that the README links", () => 
       expect(output.match(/request_attachment\.\w+/g)?.sort()).toEqual(
         ["created", "created", "forwarded", "forwarded"].map((event) => `request_attachment.${event}`),
       );
+      const listed = await fetch(`${url}/api/v1/requests/${requests.one.id}/attachments`, {
+        headers: { authorization: `Bearer ${demo.KEY}` },
+      });
+      const { data } = z.parse(Attachments, await listed.json());
+      expect(data.items.map((item) => item.data.filename)).toEqual([
+        // httpx writes a tab as %09.
+        expect.stringMatching(/^Smith, John; "LOA" 'v2'=@<1>(%09)?\.pdf$/),
+        `-scan [1-3] {a,b}; "x"_y_%41$HOME.bin`,
+      ]);
     },
   );
+});
+
+/** Patchbay and S3, whose PUTs have these statuses in turn, and 200 then. */
+const fakeService = async (...statuses: number[]) => {
+  let puts = 0;
+  const server = createServer(async (request, response) => {
+    await buffer(request);
+    const { pathname, origin } = new URL(request.url ?? "", `http://${request.headers.host}`);
+    const upload = { id: "UPLOAD", method: "PUT", url: `${origin}/storage`, headers: { "x-signed": "1" } };
+    const isUpload = pathname.endsWith("/uploads");
+    const forwarding = { data: { state: "forwarded" } };
+    if (pathname === "/storage") response.statusCode = statuses[puts++] ?? 200;
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ data: isUpload ? upload : { id: "ATTACHMENT" }, associations: { forwarding } }));
+  });
+  const { url } = await listen(server, 0);
+  onTestFinished(() => void server.close());
+  return { url, puts: () => puts };
+};
+
+describe("a PUT while S3 still receives an earlier one, a 409,", () => {
+  const program = async (command: string, url: string) => {
+    const file = join(newFolder(), "scan.bin");
+    writeFileSync(file, "scan");
+    const env = { ...userEnvironment, URL: url, KEY: "k", REQUEST: "r", FILE: file };
+    return (await runScript(`${command} "$FILE" "$FILE"`, env)).code;
+  };
+
+  it.each(["node docs/examples/client.ts", "docs/examples/client.sh", ...inPython])(
+    "is repeated until it is stored, by %s",
+    async (command) => {
+      const { url, puts } = await fakeService(409, 409, 412);
+      expect([await program(command, url), puts()]).toEqual([0, 3]);
+    },
+  );
+
+  it("is repeated until it is stored, by upload-page.js, which reports any other refusal", async () => {
+    const { upload } = await import(join(import.meta.dirname, "../docs/examples/upload-page.js"));
+    const send = (url: string) =>
+      upload(new File(["scan"], "scan.bin"), {
+        prepare: async () => z.parse(Prepared, await (await fetch(`${url}/uploads`)).json()).data,
+        complete: async (id: string) => id,
+      });
+    const { url, puts } = await fakeService(409, 409, 200);
+    expect([await send(url), puts()]).toEqual(["UPLOAD", 3]);
+    const refusing = await fakeService(403);
+    await expect(send(refusing.url)).rejects.toThrow("Storage returned 403");
+    expect(refusing.puts()).toBe(1);
+  });
 });
 
 it.each([

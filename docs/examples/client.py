@@ -5,6 +5,7 @@ It needs httpx. Set URL, KEY, REQUEST, and EVENTS, the URL of the events:
     python3 docs/examples/client.py loa.pdf scan.bin
 """
 
+import re
 import sys
 from hashlib import file_digest
 from os import environ
@@ -46,13 +47,13 @@ def upload_by_form(path):
 
 
 def send_to_storage(upload, path):
-    for attempt in range(1, 4):
+    for attempt in range(1, 6):
         try:
             with path.open("rb") as file:
                 response = httpx.request(
                     upload["method"], upload["url"], headers=upload["headers"], content=file, timeout=600
                 )
-            # 412: the file is already stored. An earlier attempt arrived, but its response was lost.
+            # 412: the file is already stored. An earlier attempt arrived, but its response was lost. 409: it is still on its way.
             if response.is_success or response.status_code == 412:
                 return
             reason = f"Storage returned {response.status_code}"
@@ -67,7 +68,9 @@ def upload_directly(path):
     with path.open("rb") as file:
         sha256 = file_digest(file, "sha256").hexdigest()
     announced = {"bytes": path.stat().st_size, "sha256": sha256, "content_type": "application/octet-stream"}
-    upload = create("/uploads", json={"type": "upload", "data": {"filename": path.name, **announced}})
+    # The characters that a name cannot have: control characters, and those that change the direction of text.
+    filename = re.sub(r"[\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", "_", path.name)
+    upload = create("/uploads", json={"type": "upload", "data": {"filename": filename, **announced}})
     send_to_storage(upload, path)
     body = {"type": "request_attachment", "data": {"name": "Scan"}}
     return create(f"/uploads/{upload['id']}/complete", json=body)["id"]

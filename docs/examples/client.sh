@@ -25,22 +25,36 @@ patchbay() {
 create() { patchbay --retry 3 -H "Idempotency-Key: $(openssl rand -hex 16)" "$@"; }
 create_json() { create -H 'Content-Type: application/json' -d "$1" "$2"; }
 
-# One call, for a file of up to 4.6 MB.
+# One call, for a file of up to 4.6 MB. In quotes, curl takes any path: others end at a comma or a semicolon.
 upload_by_form() {
-  create -F 'data[name]=Letter of authorization' -F 'data[file_hint]=LOA' -F "data[file]=@$1;type=application/pdf" \
+  local path=${1//\\/\\\\}
+  path=${path//\"/\\\"}
+  create -F 'data[name]=Letter of authorization' -F 'data[file_hint]=LOA' -F "data[file]=@\"$path\";type=application/pdf" \
     "$request/attachments" | json it.data.id
+}
+
+# Prints the body that prepares an upload. A name has no backslash, no control character and none that changes the direction of text.
+announce() {
+  node -p 'const [name, bytes, sha256] = process.argv.slice(1);
+    const filename = name.replace(/[\\\p{Cc}\p{Bidi_Control}]/gu, "_");
+    JSON.stringify({ type: "upload", data: { filename, bytes: Number(bytes), sha256 } })' \
+    -- "$(basename -- "$1")" "$(wc -c <"$1")" "$(openssl dgst -sha256 -r <"$1" | cut -c1-64)"
 }
 
 # Three calls, for a file of up to 100 MB: prepare the upload, send the file to storage, complete the upload.
 upload_directly() {
-  local sha256 upload status
-  sha256=$(openssl dgst -sha256 -r "$1" | cut -c1-64)
-  upload=$(create_json "{\"type\":\"upload\",\"data\":{\"filename\":\"$(basename "$1")\",\"bytes\":$(wc -c <"$1"),
-    \"sha256\":\"$sha256\",\"content_type\":\"application/octet-stream\"}}" "$request/uploads")
+  local upload headers status attempt
+  upload=$(create_json "$(announce "$1")" "$request/uploads")
   # curl sends Content-Length by itself.
-  status=$(json 'Object.entries(it.data.headers).filter(([name]) => !/^content-length$/i.test(name))
-    .map(([name, value]) => `header = "${name}: ${value}"`).join("\n")' <<<"$upload" |
-    curl -sS --retry 3 -K - -T "$1" -o /dev/null -w '%{http_code}' "$(json it.data.url <<<"$upload")")
+  headers=$(json 'Object.entries(it.data.headers).filter(([name]) => !/^content-length$/i.test(name))
+    .map(([name, value]) => `header = "${name}: ${value}"`).join("\n")' <<<"$upload")
+  for attempt in 1 2 3 4 5; do
+    # With -g, brackets and braces in a name are no patterns.
+    status=$(curl -sS -g --retry 3 -K - -T "$1" -o /dev/null -w '%{http_code}' "$(json it.data.url <<<"$upload")" <<<"$headers")
+    # 409 (ConditionalRequestConflict): storage still receives an earlier attempt, whose response was lost.
+    [ "$status" = 409 ] || break
+    sleep "$attempt"
+  done
   # 412: the file is already stored. An earlier attempt arrived, but its response was lost.
   [[ $status == 200 || $status == 412 ]] || { echo "Storage returned $status" >&2 && exit 1; }
   create_json '{"type":"request_attachment","data":{"name":"Scan"}}' \
@@ -73,6 +87,9 @@ follow() {
   done
 }
 
+# With a folder, no path is an option.
+[[ $1 == */* ]] || set -- "./$1" "$2"
+[[ $2 == */* ]] || set -- "$1" "./$2"
 loa=$(upload_by_form "$1")
 scan=$(upload_directly "$2")
 echo "Uploaded. Waiting until the carrier has them ..."

@@ -54,10 +54,10 @@ const uploadByForm = async (path: string): Promise<string> => {
 const sendToStorage = async ({ method, url, headers }: Schemas["UploadData"], body: Blob): Promise<void> => {
   for (let attempt = 1; ; attempt++) {
     const response = await fetch(url, { method, headers, body }).catch((error: Error) => error);
-    // 412: the file is already stored. An earlier attempt arrived, but its response was lost.
+    // 412: the file is already stored. An earlier attempt arrived, but its response was lost. 409: it is still on its way.
     if (response instanceof Response && (response.ok || response.status === 412)) return;
     const reason = response instanceof Response ? `Storage returned ${response.status}` : response.message;
-    if (attempt === 3) throw new Error(reason);
+    if (attempt === 5) throw new Error(reason);
     await sleep(1_000 * attempt);
   }
 };
@@ -67,9 +67,11 @@ const uploadDirectly = async (path: string): Promise<string> => {
   const [file, hash] = [await openAsBlob(path), createHash("sha256")];
   await pipeline(createReadStream(path), hash);
   const announced = { bytes: file.size, sha256: hash.digest("hex"), content_type: "application/octet-stream" };
+  // The characters that a name cannot have.
+  const filename = basename(path).replaceAll(/[\\\p{Cc}\p{Bidi_Control}]/gu, "_");
   const prepared = await patchbay.POST("/api/v1/requests/{request_id}/uploads", {
     params: paramsOnce(),
-    body: { type: "upload", data: { filename: basename(path), ...announced } },
+    body: { type: "upload", data: { filename, ...announced } },
   });
   const upload = succeeded(prepared).data;
   await sendToStorage(upload, file);

@@ -8,7 +8,13 @@ export const upload = async (file, { prepare, complete }) => {
   const content_type = file.type || "application/octet-stream";
   const { id, method, url, headers } = await prepare({ filename: file.name, content_type, bytes: file.size, sha256 });
   // The browser sends Content-Length by itself.
-  const response = await fetch(url, { method, headers, body: file });
+  const send = () => fetch(url, { method, headers, body: file });
+  let response = await send();
+  // 409: storage still receives an earlier attempt.
+  for (let attempt = 1; response.status === 409 && attempt < 5; attempt++) {
+    await new Promise((resolve) => setTimeout(resolve, 1_000 * attempt));
+    response = await send();
+  }
   // 412: the file is already stored. An earlier attempt arrived, but its response was lost.
   if (!response.ok && response.status !== 412) throw new Error(`Storage returned ${response.status}`);
   return complete(id);

@@ -25,7 +25,7 @@ Every request requires the header \`Authorization: Bearer <API key>\`. A key has
 
 ## Documents
 
-Every document is an envelope with \`type\` and \`data\`. A response with one document has an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE: if the document has changed in the meantime, the request fails with 412. Send it as \`If-None-Match\` with a GET: if the document has not changed, the response is 304 without a body. Both headers apply to every request for one document, as in RFC 9110, and to no other request. A GET accepts \`include\`, a comma-separated list of the related data to return under \`associations\` in each document. Every response has an \`X-Request-Id\`.
+Every document is an envelope with \`type\` and \`data\`. A response with one document has an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE: if the document has changed in the meantime, the request fails with 412. Send it as \`If-None-Match\` with a GET: if the document has not changed, the response is 304 without a body. As in RFC 9110, both headers apply to every request for one document: a GET also fails with 412 if \`If-Match\` does not list its \`ETag\`, and a PATCH or DELETE if \`If-None-Match\` does. Other requests ignore them. A GET accepts \`include\`, a comma-separated list of the related data to return under \`associations\` in each document. Every response has an \`X-Request-Id\`.
 
 ## Lists
 
@@ -33,7 +33,7 @@ Lists use cursor pagination. \`first\` with \`after\` pages forward, \`last\` wi
 
 ## Large files
 
-A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, is sent directly to storage, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file, using the \`method\`, \`url\` and \`headers\` of the response (a repeated request returns 412, which means that the file is already stored); complete the upload with \`POST .../uploads/{upload_id}/complete\`, which creates the attachment.
+A form can contain a file of up to ${limits.fileBytes.toLocaleString("en")} bytes. A larger file, up to ${limits.uploadBytes.toLocaleString("en")} bytes, is sent directly to storage, in three calls: prepare a direct upload with \`POST .../uploads\`; send the file, using the \`method\`, \`url\` and \`headers\` of the response (a repeated request returns 412, which means that the file is already stored, or 409 while storage still receives another one: repeat it after a moment); complete the upload with \`POST .../uploads/{upload_id}/complete\`, which creates the attachment.
 
 ## Events
 

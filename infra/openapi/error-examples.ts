@@ -70,7 +70,9 @@ export const errorsOf = (route: DocumentedRoute): ErrorExamples => ({
   "The API key is not valid": errors.unauthorized(),
   ...accessErrors(route),
   ...notFoundErrors(route),
-  ...(route.on === "item" && { "The document has changed": errors.preconditionFailed('"7"', "If-Match") }),
+  ...((route.operation === "update" || route.operation === "delete") && {
+    "The document has changed": errors.preconditionFailed('"7"', "If-Match"),
+  }),
   ...mediaErrors(route),
   ...invalidErrors(route),
   "Too many requests": errors.rateLimited(),

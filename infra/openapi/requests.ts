@@ -62,21 +62,20 @@ const ifMatch: Json = {
   name: "If-Match",
   in: "header",
   description:
-    "The `ETag` of the document that the request is based on. If the document has changed since, the request fails with 412.",
+    "The `ETag` of the document that the change is based on. If the document has changed since, the request fails with 412.",
   schema: { type: "string" },
 };
 
 const ifNoneMatch: Json = {
   name: "If-None-Match",
   in: "header",
-  description:
-    "The `ETag` of an earlier response. If nothing has changed since, the response to a GET is 304, and any other request fails with 412.",
+  description: "The `ETag` of an earlier response. If nothing has changed since, the response is 304.",
   schema: { type: "string" },
 };
 
 /** Tools such as Bruno send every parameter that has an example, so those that would do harm have none. */
 export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
-  const { path, method, on, resource } = route;
+  const { path, method, operation, resource } = route;
   const inPath = pathParameters(path).map((name) => {
     const type = name === "id" ? resource : name.replace(/_id$/, "");
     return share(`${pascal(type)}Id`, pathParameter(name, type));
@@ -85,7 +84,8 @@ export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
     ...inPath,
     ...queryParameters(route, share),
     ...(method === "POST" ? [share("IdempotencyKey", idempotencyKey)] : []),
-    ...(on === "item" ? [share("IfMatch", ifMatch), share("IfNoneMatch", ifNoneMatch)] : []),
+    ...(operation === "update" || operation === "delete" ? [share("IfMatch", ifMatch)] : []),
+    ...(operation === "show" ? [share("IfNoneMatch", ifNoneMatch)] : []),
   ];
 };
 

@@ -33,15 +33,15 @@ describe("a name that an object has twice", () => {
     expect(pointersOf(json)).toEqual(pointers);
   });
 
-  it("is not found in what JSON.stringify writes", () => {
+  it("is not found in what JSON.stringify writes", async () => {
     const isUnique = (value: unknown, spaces: number) => {
       expect(pointersOf(JSON.stringify(value, null, spaces))).toEqual([]);
     };
     const numRuns = byExtent({ sample: 500, most: 2_000, all: 20_000 });
-    fc.assert(fc.property(fc.jsonValue(), fc.nat({ max: 3 }), isUnique), { numRuns });
+    await fc.assert(fc.property(fc.jsonValue(), fc.nat({ max: 3 }), isUnique), { numRuns });
   });
 
-  it("is found wherever it is", () => {
+  it("is found wherever it is", async () => {
     const isFound = (before: unknown, name: string, after: unknown, first: unknown, second: unknown) => {
       const [key, ...values] = [name, first, second].map((value) => JSON.stringify(value));
       const object = `{${key}:${values[0]},"${name.length}_":${JSON.stringify(before)},${key}:${values[1]}}`;
@@ -50,7 +50,7 @@ describe("a name that an object has twice", () => {
     };
     const numRuns = byExtent({ sample: 500, most: 2_000, all: 20_000 });
     const [value, name] = [fc.jsonValue(), fc.string({ unit: "binary" })];
-    fc.assert(fc.property(value, name, value, value, value, isFound), { numRuns });
+    await fc.assert(fc.property(value, name, value, value, value, isFound), { numRuns });
   });
 
   it("is found without recursion, and its pointers fit into a response", () => {
