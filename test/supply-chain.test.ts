@@ -1,11 +1,11 @@
-import { cpSync, globSync, readFileSync } from "node:fs";
+import { constants, copyFileSync, cpSync, existsSync, globSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import * as z from "zod/mini";
 import { newFolder } from "./support/fixtures/new-folder.ts";
 import { failure } from "./support/processes/failure.ts";
-import { runNode } from "./support/processes/shell.ts";
+import { runNode, runScript } from "./support/processes/shell.ts";
 
 /** The dependencies: the lock files are complete, no install script runs, every licence is known, and workflows pin actions. */
 
@@ -81,6 +81,20 @@ it("an install that leaves no Node but an older one makes every program say so i
   const needed = /^Patchbay needs Node 24 or newer, and this is Node 20\.20\.2\. Run npm ci --include=optional, .*\n$/;
   expect(await runNode(args)).toEqual(failure(1, needed));
 });
+
+const own = join(root, "node_modules/.bin/node");
+it.runIf(existsSync(own))(
+  "an older Node, such as a global cdk's, starts the one that npm ci has installed",
+  async () => {
+    const [other, isOwn] = [join(newFolder(), "node"), `process.execPath===${JSON.stringify(realpathSync(own))}`];
+    copyFileSync(own, other, constants.COPYFILE_FICLONE);
+    const older = `data:text/javascript,if(!(${isOwn}))Object.defineProperty(process,"versions",{value:{node:"20.20.2"}})`;
+    const program = `"$NODE" --import "$OLDER" --import ./infra/node.js infra/admin/admin.ts`;
+    const run = (args: string) => runScript(`${program} ${args}`, { ...process.env, NODE: other, OLDER: older });
+    expect(await run("--version")).toMatchObject({ code: 0, output: "1.0.0\n", errors: "" });
+    expect((await run("no-such-command")).code, "its exit status").not.toBe(0);
+  },
+);
 
 it("what runs has only known licences", () => {
   const simple = ["MIT", "MIT-0", "Apache-2.0", "ISC", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "BlueOak-1.0.0"];
