@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { isOpen, readRun } from "../../shared/checkout/checkout-run.ts";
-import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
+import type { CheckoutRun, FailureKind } from "../../shared/checkout/checkout-schema.ts";
 import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { explain } from "./command-errors.ts";
 import { findAccount, findOrder, ordersInCheckout } from "./lookups.ts";
@@ -86,26 +86,37 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
 
 const atOnce = 10;
 
+/** Whether the carrier has refused, or something else has failed. Null if the run has not failed. A crash is a fault. */
+export const failureOf = (last: CheckoutRun | undefined): FailureKind | null =>
+  !last || isOpen(last) || last.status === "SUCCEEDED" ? null : (last.failure ?? "fault");
+
 /** Returns one row if an order's last run failed or crashed, else none. */
-const failureOf = async ({ id, account }: Order) => {
+const failedRunOf = async ({ id, account }: Order) => {
   const last = await readActualRun(id);
-  if (!last || isOpen(last) || last.status === "SUCCEEDED") return [];
+  const failure = failureOf(last);
+  if (!last || !failure) return [];
   const { run, status, ended_at, reason } = last;
-  return [{ id, account, run, status, ended_at, reason }];
+  return [{ id, account, run, status, failure, ended_at, reason }];
 };
 
 export const failedOrders = async (account: string | undefined) => {
   if (account !== undefined) await findAccount(account);
   const reading = async () => {
     const orders = (await ordersInCheckout()).filter((order) => account === undefined || order.account === account);
-    return (await pLimit(atOnce).map(orders, failureOf)).flat();
+    return (await pLimit(atOnce).map(orders, failedRunOf)).flat();
   };
   return withProgress(reading, "Reading the orders …");
 };
 
-/** `order checkout --failed`: starts the checkouts again, and prints how each has ended. */
-export const checkOutFailed = async (account: string | undefined, format: Format): Promise<void> => {
-  const orders = await failedOrders(account);
+export type FailedSelection = { readonly account?: string; readonly refused?: boolean };
+
+/** `order checkout --failed`: starts the checkouts again, and prints how each has ended. A refusal needs the customer first. */
+export const checkOutFailed = async ({ account, refused }: FailedSelection, format: Format): Promise<void> => {
+  const failed = await failedOrders(account);
+  const orders = failed.filter(({ failure }) => failure === "fault" || refused);
+  const left = failed.length - orders.length;
+  if (left > 0)
+    console.error(`${left} refused: their customers replace what the carrier refused. --refused includes them.`);
   console.error(`${orders.length} to check out. Ctrl-C stops waiting; runs that have started continue.`);
   const ends = await pLimit(atOnce).map(orders, async ({ id }) => {
     const end = await startCheckout(id)

@@ -1,12 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import pLimit from "p-limit";
+import { FailureKind } from "../../shared/checkout/checkout-schema.ts";
 import { checkoutLimits } from "../../shared/checkout/limits.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { getMany, parseItem } from "../../shared/table/read.ts";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
 import { OrderState, Request } from "../../shared/tenants/tenant-schema.ts";
 import { type Caller, create } from "./apply-command.ts";
-import { checkOut, checkOutFailed, failedOrders } from "./checkout.ts";
+import { checkOut, checkOutFailed, failedOrders, failureOf } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
 import { ask } from "./confirm.ts";
 import {
@@ -26,11 +27,18 @@ import { showOrder, showRequest } from "./show-order.ts";
 import { readActualRun } from "./start-checkout.ts";
 import { add, parseEventText } from "./usage.ts";
 
-type Selection = Format & { readonly account?: string; readonly failed?: boolean };
+type Selection = Format & {
+  readonly account?: string;
+  readonly failed?: boolean;
+  readonly failure?: FailureKind;
+};
 
-const list = async ({ account: of, failed, json }: Selection) => {
-  // A reason that is cut off would hide a doubt at its end.
-  if (failed) return printOwned(await failedOrders(of), { json }, { whole: true });
+const list = async ({ account: of, failed, failure, json }: Selection) => {
+  if (failed || failure) {
+    const orders = (await failedOrders(of)).filter((one) => failure === undefined || one.failure === failure);
+    // A reason that is cut off would hide a doubt at its end.
+    return printOwned(orders, { json }, { whole: true });
+  }
   const rows = inOrder(pagesOf(of), pagesAtOnce, (ids) => listed(ids, { json }));
   const printing = () => printParts(rows, { json });
   // A table shows its progress itself.
@@ -69,7 +77,8 @@ const listed = async (ids: readonly string[], format: Format) => {
   const rows = orders.map(({ id, account, state, attachment_count }) => {
     const run = lastRuns.get(id);
     const attachments = (ofRequests.get(id) ?? []).reduce((sum, one) => sum + one.attachment_count, attachment_count);
-    return { id, account, state, last_run: run?.status ?? null, ended_at: run?.ended_at ?? null, attachments };
+    const last = { last_run: run?.status ?? null, failure: failureOf(run), ended_at: run?.ended_at ?? null };
+    return { id, account, state, ...last, attachments };
   });
   return withAccountNames(rows, format);
 };
@@ -113,6 +122,12 @@ export const addOrderCommands = (order: Command): void => {
   add(order, "list", "list the orders of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
     .option("--failed", "only those whose last checkout has failed or crashed, with the reason")
+    .addOption(
+      new Option(
+        "--failure <kind>",
+        "only those that the carrier or the malware scan refused, or those that failed otherwise, crashed ones included",
+      ).choices(FailureKind.options),
+    )
     .action(list);
   add(
     order,
@@ -121,7 +136,11 @@ export const addOrderCommands = (order: Command): void => {
   ).action(showOrder);
   add(order, "checkout [id]", "forward every attachment to the carrier, then check out its cart")
     .option("--wait", "wait until the run ends and print its progress; exits with 1 unless it SUCCEEDED")
-    .option("--failed", "check out all orders whose last checkout has failed or crashed, ten at once, and wait")
+    .option(
+      "--failed",
+      "check out all orders whose last checkout has crashed or failed by a fault, ten at once, and wait",
+    )
+    .option("--refused", "with --failed: also those that the carrier or the malware scan refused")
     .option("--account <id>", "with --failed: only those of this account", parseId)
     .addHelpText(
       "after",
@@ -131,9 +150,10 @@ Example: ./patchbay order checkout 01J… --wait
 Starting a checkout twice is harmless: an order has one run at a time. After a failure, start it again; it forwards only what
 is missing.`,
     )
-    .action((id: string | undefined, { failed, account, ...options }: Selection & { wait?: boolean }) => {
-      if (failed && id === undefined) return checkOutFailed(account, options);
-      if (id === undefined || failed || account !== undefined)
+    .action((id: string | undefined, options: Selection & { refused?: boolean; wait?: boolean }) => {
+      const { failed, refused, account } = options;
+      if (failed && id === undefined) return checkOutFailed(options, options);
+      if (id === undefined || failed || refused || account !== undefined)
         throw new UsageError("Pass the id of an order, or --failed (with --account for those of one account).");
       return checkOut(id, options);
     });

@@ -54,16 +54,20 @@ export type CheckoutEnd = {
   readonly reason: string | null;
 };
 
-/** Returns the operator's next step after a run that crashed or whose outcome is unknown. */
+/** Returns the operator's next step after a run that has failed or crashed, or whose outcome is unknown. */
 export const nextStep = (orderId: string, last: CheckoutRun, now: Date): string | undefined => {
-  const { status, outcome_unknown, checked_out } = last;
+  const { status, failure, outcome_unknown, checked_out } = last;
   if (isActive(last, now)) return undefined;
   if (outcome_unknown && checked_out) return `\`order checkout ${orderId}\` completes the order.`;
   const seconds = secondsUntil(callsEndBy(last, now), now);
   const when = seconds > 0 ? ` after about ${seconds} seconds, when earlier calls have ended` : "";
   if (outcome_unknown)
     return `\`order checkout ${orderId}\` asks the carrier${when}. If it cannot say, ask its support, and record the answer: \`order settle ${orderId}\`.`;
-  return status === "CRASHED" ? `\`order checkout ${orderId}\` continues the crashed run${when}.` : undefined;
+  if (status === "CRASHED") return `\`order checkout ${orderId}\` continues the crashed run${when}.`;
+  if (status !== "FAILED") return undefined;
+  return failure === "refused"
+    ? `Once the customer has replaced what was refused, \`order checkout ${orderId}\` forwards it.`
+    : `Once the cause is corrected, \`order checkout ${orderId}\` forwards what is missing.`;
 };
 
 /** Returns undefined while the run is in progress, or another run that was faster. */

@@ -7,6 +7,7 @@ import { progressOf } from "../../../infra/admin/checkout.ts";
 import { orderReport } from "../../../infra/admin/report.ts";
 import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
 import { beginRun, readRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
+import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { apply } from "../../support/fixtures/apply.ts";
@@ -66,6 +67,7 @@ describe("order checkout and order show", () => {
     const failed = await admin(["order", "checkout", order.id, "--wait"]);
     expect(failed.code).toBe(1);
     expect(failed.stdout).toMatch(new RegExp(`FAILED\n.*${attachment}.*422`));
+    expect(failed.stderr).toContain(`replaced what was refused, \`order checkout ${order.id}\` forwards it.\n`);
     expect((await admin(["order", "show", order.id])).stdout).toMatch(/state +CART\n[\s\S]* refused +20\S+ .* 422 \{/);
     expect((await admin(["order", "checkout", order.id, "--wait"])).code).toBe(0);
     await order.attach(0);
@@ -79,7 +81,10 @@ describe("order checkout and order show", () => {
       },
     ]);
     expect(await adminJson(["order", "list", "--account", account])).toEqual([
-      { id, account, state: "CHECKED_OUT", last_run: "SUCCEEDED", ended_at: runs[0].ended_at, attachments: 2 },
+      {
+        ...{ id, account, state: "CHECKED_OUT", last_run: "SUCCEEDED", failure: null },
+        ...{ ended_at: runs[0].ended_at, attachments: 2 },
+      },
     ]);
   });
 });
@@ -103,6 +108,7 @@ describe("orders whose last run has failed", () => {
         account,
         run: `checkout-${first.id}-1`,
         status: "FAILED",
+        failure: "refused",
         ended_at: expect.any(String),
         reason: expect.stringContaining("422"),
       },
@@ -111,7 +117,13 @@ describe("orders whose last run has failed", () => {
     expect(stdout.replaceAll(/\n +/g, " ")).toMatch(/^reason .* not forwarded: 422/m);
     expect(await failedIds()).toEqual(expect.arrayContaining([first.id, second.id]));
     expect(await failedIds()).not.toContain(fine.id);
-    const again = ["order", "checkout", "--failed", "--account", account];
+    const faults = await admin(["order", "checkout", "--failed", "--account", account, "--json"]);
+    expect([faults.code, faults.stdout, faults.stderr]).toEqual([
+      0,
+      "[]\n",
+      expect.stringMatching(/\n1 refused: .* --refused includes them\.\n0 to check out\./),
+    ]);
+    const again = ["order", "checkout", "--failed", "--refused", "--account", account];
     const refused = await admin([...again, "--json"]);
     expect([refused.code, JSON.parse(refused.stdout)]).toMatchObject([1, [{ id: first.id, status: "FAILED" }]]);
     const env = { STATE_MACHINE_ARN: `${process.env.STATE_MACHINE_ARN}-other` };
@@ -129,7 +141,38 @@ describe("orders whose last run has failed", () => {
     expect([await failedIds("--account", account), await adminJson(again)]).toEqual([[], []]);
     expect(await get(keys.openCheckout(first.id))).toBeUndefined();
     expect(await failedIds()).toContain(second.id);
-    expect((await admin(["order", "checkout", second.id, "--failed"])).code).toBe(2);
+    for (const option of ["--failed", "--refused"])
+      expect((await admin(["order", "checkout", second.id, option])).code).toBe(2);
+    expect((await admin(["order", "checkout", "--refused"])).code).toBe(2);
+  });
+
+  it("are listed by what has failed: the carrier's refusal, or a fault, such as a crash", async () => {
+    const [refusal, fault, crash] = await Promise.all([1, 2, 3].map(() => newOrder(addMessagingNumbers)));
+    if (!refusal || !fault || !crash) throw new Error("There are three orders.");
+    const ended = { status: "FAILED", ended_at: new Date().toISOString() } as const;
+    for (const { id } of [refusal, fault, crash]) await beginRun({ order_id: id, run: "failed" }, new Date());
+    const store = (id: string, set: Partial<CheckoutRun>) => updateRun({ order_id: id, run: "failed" }, set, {});
+    await store(refusal.id, { ...ended, failure: "refused" });
+    await store(fault.id, { ...ended, failure: "fault" });
+    await store(crash.id, { status: "CRASHED" });
+    const listed = async (...args: string[]) =>
+      (await adminJson(["order", "list", ...args])).map(({ id, failure }: { id: string; failure: string }) => [
+        id,
+        failure,
+      ]);
+    const refused = await listed("--failure", "refused");
+    expect(refused).toContainEqual([refusal.id, "refused"]);
+    expect(new Set(refused.map(([, failure]: string[]) => failure))).toEqual(new Set(["refused"]));
+    const faults = await listed("--failure", "fault");
+    expect(faults).toEqual(
+      expect.arrayContaining([
+        [fault.id, "fault"],
+        [crash.id, "fault"],
+      ]),
+    );
+    expect(new Set(faults.map(([, failure]: string[]) => failure))).toEqual(new Set(["fault"]));
+    expect(await listed("--account", crash.account)).toEqual([[crash.id, "fault"]]);
+    expect((await admin(["order", "list", "--failure", "other"])).code).toBe(2);
   });
 
   it("are started again ten at once", async () => {
@@ -164,7 +207,7 @@ describe("orders whose last run has failed", () => {
     const unrecorded = { status: "RUNNING", ended_at: null, reason: null } as const;
     expect(await updateRun({ order_id: order.id, run: crashed }, unrecorded, { status: "FAILED" })).toBe(true);
     expect(await adminJson(["order", "list", "--failed", "--account", account])).toEqual([
-      { id: order.id, account, run: crashed, status: "CRASHED", ended_at: null, reason: null },
+      { id: order.id, account, run: crashed, status: "CRASHED", failure: "refused", ended_at: null, reason: null },
     ]);
     expect(await adminJson(["order", "list", "--account", account])).toMatchObject([{ last_run: "CRASHED" }]);
     expect(await adminJson(["order", "show", order.id])).toMatchObject({ checkout: { status: "CRASHED" } });

@@ -138,7 +138,7 @@ describe("the operators' CLI", () => {
     const { account, order, request } = await customer();
     expect((await admin(["account", "show", account])).stdout).toMatch(new RegExp(`^id +${account}\nname +Acme\n`));
     expect((await admin(["order", "list", "--account", account])).stdout).toBe(
-      `id                          account's name  account                     state  last_run  ended_at  attachments\n${order}  Acme            ${account}  CART   -         -         0\n`,
+      `id                          account's name  account                     state  last_run  failure  ended_at  attachments\n${order}  Acme            ${account}  CART   -         -        -         0\n`,
     );
     expect(await adminJson(["request", "list", "--order", order])).toEqual([
       { id: request, type: "ADD_MESSAGING_NUMBERS", account },
