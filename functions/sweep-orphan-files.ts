@@ -1,4 +1,5 @@
 import { sweepOrphanFiles } from "../shared/attachments/sweep.ts";
+import { expireReceipts } from "../shared/checkout/expire-receipts.ts";
 import { countOverdueRuns } from "../shared/checkout/metrics.ts";
 import { emitCounts, log, loggingFailures } from "../shared/log.ts";
 
@@ -8,6 +9,7 @@ type Context = { readonly functionName: string; readonly getRemainingTimeInMilli
 export const handler = loggingFailures("sweep", async (_event: unknown, context: Context) => {
   const now = new Date();
   emitCounts({ OverdueCheckouts: await countOverdueRuns(now) }, now, context.functionName);
+  await expireReceipts(context.getRemainingTimeInMillis);
   const swept = await sweepOrphanFiles({ now, remainingMs: context.getRemainingTimeInMillis });
   const { days: SweptDays, files: SweptFiles, removed: OrphanFilesRemoved, finished, stopped } = swept;
   if (stopped) log.error("SWEEP_STOPPED", stopped);

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
+import { expireReceipts } from "../../shared/checkout/expire-receipts.ts";
 import { type Format, printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 
@@ -14,6 +15,7 @@ export const addSweepCommand = (program: Command): void => {
     .option("--force", "remove files even if many of a day have no metadata (see SWEEP_STOPPED)", false)
     .action(async ({ json, ...options }: Format & { dryRun: boolean; all: boolean; force: boolean }) => {
       const counts = { days: 0, files: 0, removed: 0 };
+      if (!options.dryRun) await withProgress(() => expireReceipts(), "Reading deleted attachments …");
       const { removed, stopped, ...swept } = await withProgress(
         () => sweepOrphanFiles({ now: new Date(), counts, ...options }),
         () =>

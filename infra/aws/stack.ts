@@ -96,7 +96,7 @@ const createSweep = (stack: Stack, deployment: Deployment) => {
   const { deadLetters: deadLetterQueue } = deployment;
   const handler = createFunction(stack, deployment, {
     ...otherFunctions.sweep,
-    grants: { table: ["GetItem", "Query", "PutItem", "DeleteItem"], files: ["DeleteObject"] },
+    grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
     deadLetterQueue,
     ...(deployment.settings.rollout === "canary" && { environment: { RELEASE: releaseOf(deployment) } }),

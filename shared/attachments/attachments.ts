@@ -217,19 +217,15 @@ export const deleteAttachment = async (
 };
 
 const deleteMetadata = async (parent: Parent, latest: Attachment, origin: Origin): Promise<Attachment | undefined> => {
+  const place = { parent: { type: parent.type, id: parent.id } };
+  const expires_at = expiryOf(origin.now);
   const unmet = await transact({
     attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },
     reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
     ...changeParent(parent, -1),
     event: recordChange("deleted", parent, latest, origin),
-    place: {
-      put: {
-        ...keys.deleted(latest.id),
-        account: parent.account.id,
-        parent: { type: parent.type, id: parent.id },
-        expires_at: expiryOf(origin.now),
-      },
-    },
+    place: { put: { ...keys.deleted(latest.id), account: parent.account.id, ...place, expires_at } },
+    receipts: { put: { ...keys.deletedAttachment(latest.id), ...place, order: parent.order, expires_at } },
   });
   return unmet ? undefined : latest;
 };

@@ -73,6 +73,8 @@ export const Receipt = z.object({
   status: z.nullable(z.number()),
   answer: z.nullable(z.string()),
   last_answer,
+  /** The table's TTL attribute. Null while the attachment exists, or the order's next run may have to withdraw it. */
+  expires_at: z.nullable(z.number()),
 });
 export type Receipt = z.infer<typeof Receipt>;
 

@@ -1,5 +1,5 @@
 import { sentMetadataOf } from "../attachments/attachment-schema.ts";
-import { recordOf } from "../history/record.ts";
+import { expiryOf, recordOf } from "../history/record.ts";
 import { keys } from "../table/keys.ts";
 import { transact } from "../table/write.ts";
 import { currentCarrier } from "./carrier.ts";
@@ -59,13 +59,17 @@ export const completeReceipt = async (
   // A call of another step, or of one that was killed, may still be in flight.
   const earlier = ofThisCarrier(before)?.in_flight_until ?? null;
   const in_flight_until = isOver ? earlier : laterOf(now.getTime() + lateMs(announced.bytes), earlier);
-  const completed = { ...announced, ...outcome, at: now.toISOString(), in_flight_until };
+  const ended = outcome.state === "withdrawn" && ending(announced, now);
+  const completed = { ...announced, ...outcome, ...ended, at: now.toISOString(), in_flight_until };
   const unmet = await transact({
     receipt: { update: keys.receipt(target.request, announced.attachment), set: completed, when: unchanged(announced) },
     event: outcome.state && recordDecision(target, completed, outcome.state, refused, now),
   });
   return unmet ? undefined : completed;
 };
+
+/** What a receipt loses when its deleted attachment is withdrawn, and when it expires: with the event of the withdrawal. */
+const ending = ({ sent }: Receipt, now: Date) => ({ sent: { ...sent, notes: null }, expires_at: expiryOf(now) });
 
 const recordDecision = (
   { ref, request, accounts }: Target,
@@ -109,6 +113,7 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
     answer: null,
     reason: null,
     last_answer: null,
+    expires_at: null,
   };
 };
 

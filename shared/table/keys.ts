@@ -29,6 +29,7 @@ import { createHash } from "node:crypto";
  * | show what happened to a resource           | Query events                                      |
  * | find a change by its X-Request-Id, an upload by its id, an attachment by its reference_id | Query the index, then Get each |
  * | find where a deleted attachment was        | Get deleted                             |
+ * | let the receipts of deleted attachments expire | Query deletedAttachments, then Get receipt, for each request |
  */
 export type Key = { readonly pk: string; readonly sk: string };
 
@@ -72,6 +73,7 @@ export const lookupOf = (text: string) => ({ lookup: hash(text) });
 export const lookupIndex: keyof ReturnType<typeof lookupOf> = "lookup";
 
 const openCheckouts = "OPEN_CHECKOUTS";
+const deletedAttachments = "DELETED_ATTACHMENTS";
 
 export const keys = {
   apiKey: (sha256: string): Key => ({ pk: `KEY#${sha256}`, sk: "KEY" }),
@@ -123,6 +125,8 @@ export const keys = {
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
   /** The former parent of a deleted attachment, which no longer has an item or a file. */
   deleted: (id: string): Key => ownPartition(`DELETED#${id}`),
+  /** A deleted attachment whose receipts do not expire yet: see shared/checkout/expire-receipts.ts. All are in one partition. */
+  deletedAttachment: (id: string): Key => ({ pk: deletedAttachments, sk: `DELETED#${id}` }),
   /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
   event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `${eventPrefix}${id}` }),
   sweep: (): Key => ownPartition("SWEEP"),
@@ -143,4 +147,5 @@ export const collections = {
   switches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "SWITCH#" }),
   orderRequests: (order: string): Collection => ({ pk: `ORDER#${order}`, prefix: "REQUEST#" }),
   openCheckouts: (): Collection => ({ pk: openCheckouts, prefix: "ORDER#" }),
+  deletedAttachments: (): Collection => ({ pk: deletedAttachments, prefix: "DELETED#" }),
 };

@@ -53,8 +53,8 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
       orderRequests: [collections.orderRequests(order)],
       // These were seeded above, or created with the customer.
       ...{ attachments: [], switches: [], accountAndCounts: [], childAccounts: [] },
-      // No endpoint reads this collection.
-      openCheckouts: [],
+      // No endpoint reads these collections.
+      ...{ openCheckouts: [], downloads: [], deletedAttachments: [] },
     } satisfies Record<keyof typeof collections, readonly Collection[]>;
     const rest = { type: "PORT_IN", account };
     for (const [name, lists] of Object.entries(seeded))

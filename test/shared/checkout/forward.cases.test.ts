@@ -707,7 +707,9 @@ describe("a copy of the forwarding step that runs on", () => {
       expect(await forwardOrder(first)).toMatchObject({ next: "WAIT_TO_FORWARD", wait_seconds: 175 });
     }, 200);
     await forwardOrder(first);
-    expect([calls, await receiptsOfBoth()]).toMatchObject([[`DELETE ${own}`], [{ state: "withdrawn" }]]);
+    const expires_at = now.getTime() / 1000 + 400 * 86_400;
+    const ended = { state: "withdrawn", sent: { name: "LOA", notes: null }, expires_at };
+    expect([calls, await receiptsOfBoth()]).toMatchObject([[`DELETE ${own}`], [ended]]);
     expect(await readRun(order)).toMatchObject({ status: "RUNNING", outcome_unknown: false });
   });
 
@@ -716,11 +718,11 @@ describe("a copy of the forwarding step that runs on", () => {
     carrier.respondInTurn(201);
     await forwardOrder(first);
     const key = keys.receipt(requests[0] ?? "", own);
-    await transact({ receipt: { update: key, set: { state: "withdrawn" }, when: {} } });
+    await transact({ receipt: { update: key, set: { state: "withdrawn", expires_at: 1 }, when: {} } });
     carrier.respondInTurn(201);
     expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
     expect(carrier.keys.at(-1)).toBe(`forward-${requests[0]}-${own}-1-1`);
-    expect(await receiptsOfBoth()).toMatchObject([{ state: "forwarded", withdrawals: 1 }]);
+    expect(await receiptsOfBoth()).toMatchObject([{ state: "forwarded", withdrawals: 1, expires_at: null }]);
     await remove(0, own);
     carrier.respondInTurn(200);
     expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });

@@ -51,6 +51,7 @@ describe("a key", () => {
     ["event", keys.event({ type: "api_key", id: "1" }, "2"), "KEY_ID#1 EVENT#2"],
     ["event", keys.event({ type: "switch", id: "1" }, "2"), "SWITCH#1 EVENT#2"],
     ["deleted", keys.deleted("1"), "DELETED#1 DELETED#1"],
+    ["deletedAttachment", keys.deletedAttachment("1"), "DELETED_ATTACHMENTS DELETED#1"],
     ["sweep", keys.sweep(), "SWEEP SWEEP"],
     ["doctor", keys.doctor(), "DOCTOR DOCTOR"],
   ];
