@@ -11,8 +11,15 @@ import { add } from "./usage.ts";
 
 /** Yields the events of an order, a request, a switch, an account, a user or an API key, oldest first or newest first. */
 export async function* historyOf(subject: EventSubject, { newestFirst = false } = {}): AsyncGenerator<StoredEvent> {
+  const isBefore = (one: StoredEvent, other: StoredEvent) => (newestFirst ? one.id > other.id : one.id < other.id);
+  const stored = await Array.fromAsync(queryAll(collections.downloads(subject), { newestFirst }));
+  const downloads = parseReadable(StoredEvent, stored);
   for await (const item of queryAll(collections.events(subject), { newestFirst }))
-    yield* parseReadable(StoredEvent, [item]);
+    for (const event of parseReadable(StoredEvent, [item])) {
+      while (downloads[0] && isBefore(downloads[0], event)) yield* downloads.splice(0, 1);
+      yield event;
+    }
+  yield* downloads;
 }
 
 const Named = z.object({ id: z.string(), name: z.string() });

@@ -25,7 +25,8 @@ export const createApi = (scope: Construct, deployment: Deployment) => {
     };
     // Every endpoint reads the caller and the resources in the path.
     const grants = { ...route.grants, table: ["GetItem", ...route.grants.table] } as const;
-    const handler = createFunction(scope, deployment, { ...route, grants, timeout, environment });
+    const uses = route.resource === "switch" ? (["accounts", "switches"] as const) : [];
+    const handler = createFunction(scope, deployment, { ...route, grants, uses, timeout, environment });
     const integration = new apigateway.LambdaIntegration(handler, { allowTestInvoke: false });
     const resource = rest.root.resourceForPath(route.path);
     resource.addMethod(route.method, integration);

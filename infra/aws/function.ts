@@ -8,7 +8,7 @@ import type { Construct } from "constructs";
 import type { EntryPoint } from "../../shared/route.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { signedEndpoint } from "./emulator.ts";
-import { allow, type Grants, ownService, statementsFor } from "./grants.ts";
+import { allow, denials, type Grants, ownService, statementsFor, type TablePart } from "./grants.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
@@ -22,6 +22,8 @@ export type Deployment = {
 
 type FunctionOptions = EntryPoint & {
   readonly grants: Grants;
+  /** The parts of the table that it uses, in addition to orders and requests. It is denied the others. */
+  readonly uses?: readonly TablePart[];
   readonly timeout: Duration;
   readonly memoryMb?: number | undefined;
   /** How many invocations may run at once. Lambda reserves that many from the account's concurrency. */
@@ -58,6 +60,7 @@ export const createFunction = (
     memoryMb = 1024,
     environment = {},
     statements = [],
+    uses = [],
   } = options;
   const { deadLetterQueue, isOperator } = options;
   // In maintenance, functions do not run. Checkouts and events wait, and calls of other systems are throttled.
@@ -71,7 +74,14 @@ export const createFunction = (
     assumedBy: ownService("lambda"),
     description: `Patchbay: ${name}`,
     inlinePolicies: {
-      grants: new PolicyDocument({ statements: [...statementsFor(storage, grants), ...statements, ...failures] }),
+      grants: new PolicyDocument({
+        statements: [
+          ...statementsFor(storage, grants),
+          ...denials(storage, grants.table, uses),
+          ...statements,
+          ...failures,
+        ],
+      }),
       // Lambda chooses the names of the log streams.
       logs: new PolicyDocument({
         statements: [allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn), ...traces(settings)],

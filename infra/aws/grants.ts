@@ -1,13 +1,15 @@
 import { Aws } from "aws-cdk-lib";
-import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import type { Key } from "aws-cdk-lib/aws-kms";
+import { Effect, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import type { IKey } from "aws-cdk-lib/aws-kms";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
 import type { Route, TableAction } from "../../shared/route.ts";
-import { keys } from "../../shared/table/keys.ts";
+import { type Key, keys } from "../../shared/table/keys.ts";
+import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
 export type Grants = Route["grants"];
 
+const reads: readonly TableAction[] = ["GetItem", "Query"];
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 
 /** S3 generates a data key to write a file, decrypts it to read one, and needs none to delete one. */
@@ -32,7 +34,7 @@ export const ownService = (name: string) =>
   });
 
 /** Allows the use of the KMS key through one service only. */
-export const allowKey = (actions: readonly string[], { keyArn }: Key, service: string) =>
+export const allowKey = (actions: readonly string[], { keyArn }: IKey, service: string) =>
   allow(actions, keyArn, { StringEquals: { "kms:ViaService": `${service}.${Aws.REGION}.amazonaws.com` } });
 
 export const allowListing = ({ bucket }: Storage) =>
@@ -64,37 +66,80 @@ const allowKeys = (actions: readonly TableAction[], { table }: Storage, patterns
     Null: { "dynamodb:LeadingKeys": "false", ...(attributes && { "dynamodb:Attributes": "false" }) },
   });
 
-const orders = [keys.order("*").pk, keys.request("*").pk];
-const account = keys.account("*").pk;
+const partitions = (...of: readonly Key[]) => of.map(({ pk }) => pk);
+
+const orders = partitions(keys.order("*"), keys.request("*"));
+const identities = partitions(keys.apiKey("*"), keys.apiKeyId("*"), keys.user("*"), keys.childAccount(null, "*"));
+const accounts = partitions(keys.account("*"));
+const downloads = partitions(...(["order", "request"] as const).map((type) => keys.download({ type, id: "*" }, "*")));
+const switches = partitions(keys.switch("*"));
+
+/** A part of the table that only some functions use. Every other function is denied to write it, and to read `switches`. */
+export type TablePart = "identities" | "accounts" | "switches";
+
+/**
+ * Denies the granted actions in the partitions that a function does not use. `ForAnyValue` matches as soon as one partition of a call
+ * does, and not at all without the condition key. So however AWS evaluates a transaction, these statements refuse nothing that a
+ * function does, because none of its calls names such a partition.
+ */
+export const denials = (
+  { table }: Storage,
+  granted: readonly TableAction[],
+  uses: readonly TablePart[],
+): PolicyStatement[] => {
+  const unused = (part: TablePart, all: readonly string[]) => (uses.includes(part) ? [] : all);
+  const unwritten = [...unused("identities", identities), ...unused("accounts", accounts)];
+  const untouched = unused("switches", switches);
+  const deny = (actions: readonly TableAction[], patterns: readonly string[]) => {
+    const denied = actions.filter((action) => granted.includes(action));
+    if (denied.length === 0 || patterns.length === 0) return [];
+    const statement = allow(tableActions(denied), table.tableArn, {
+      "ForAnyValue:StringLike": { "dynamodb:LeadingKeys": patterns },
+    });
+    statement.effect = Effect.DENY;
+    return [statement];
+  };
+  return [...deny(writes, [...unwritten, ...untouched]), ...deny(reads, untouched)];
+};
+
+const ordering = ["GetItem", "PutItem", "UpdateItem"] as const;
 
 /**
  * Permissions to apply orders and requests. Conditions can test the partition key but not the sort key, and the list of an account's
- * orders is in the account's partition. Items written there may therefore have only a key and an id.
+ * orders is in the account's partition. Items written there may therefore have only a key and an id. A transaction writes to
+ * partitions of two statements, and AWS does not document how it evaluates that. If it refuses, `orderingConditions: false` leaves
+ * the denials.
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
  */
-export const orderingGrants = (storage: Storage): PolicyStatement[] => [
-  allowKeys(["GetItem"], storage, [account, ...orders]),
-  allowKeys(["PutItem", "UpdateItem"], storage, orders),
-  allowKeys(["PutItem"], storage, [account], ["pk", "sk", "id"]),
+export const orderingGrants = (
+  storage: Storage,
+  { orderingConditions }: Pick<Settings, "orderingConditions">,
+): PolicyStatement[] => [
+  ...(orderingConditions
+    ? [
+        allowKeys(["GetItem"], storage, [...accounts, ...orders]),
+        allowKeys(["PutItem", "UpdateItem"], storage, orders),
+        allowKeys(["PutItem"], storage, accounts, ["pk", "sk", "id"]),
+      ]
+    : [allow(tableActions(ordering), storage.table.tableArn)]),
+  ...denials(storage, ordering, ["accounts"]),
   allowTableKey(true, storage),
 ];
-
-const tenants = [keys.user("*"), keys.apiKey("*"), keys.apiKeyId("*"), keys.childAccount(null, "*")].map(
-  ({ pk }) => pk,
-);
 
 /** Permissions to apply every section. They exclude the partitions of switches, Idempotency-Keys and open checkouts. */
 export const tenancyGrants = (storage: Storage): PolicyStatement[] => [
-  allowKeys(["GetItem", "PutItem", "UpdateItem"], storage, [account, ...tenants, ...orders]),
+  allowKeys(["GetItem", "PutItem", "UpdateItem"], storage, [...identities, ...accounts, ...orders]),
+  ...denials(storage, ["GetItem", "PutItem", "UpdateItem"], ["identities", "accounts"]),
   allowTableKey(true, storage),
 ];
 
-const eventAttributes = "pk sk id type at account actor resource parent changed request_id expires_at".split(" ");
-
-/** Permissions to record that a file was read: to read its parent, and to put an item there that has only an event's attributes. */
+/**
+ * Permissions to record that a file was read: to read its parent, and to put events of downloads. They have a partition of their own,
+ * because whoever may put an item into an order's partition could replace the order.
+ */
 export const evidenceGrants = (storage: Storage): PolicyStatement[] => [
-  allowKeys(["GetItem", "Query"], storage, orders),
-  allowKeys(["PutItem"], storage, orders, eventAttributes),
+  allowKeys(["GetItem", "Query"], storage, [...orders, ...downloads]),
+  allowKeys(["PutItem"], storage, downloads),
   allowTableKey(true, storage),
 ];
 

@@ -42,6 +42,7 @@ export const Stage = z
     eventArchiveDays: orNone(positive),
     uploadOrigins: orNone(z.array(Origin)),
     malwareScan: z._default(z.union([z.boolean(), z.literal("tag")]), false),
+    orderingConditions: z._default(z.boolean(), true),
     apiLogsRole: z._default(z.enum(["own", "existing"]), "own"),
     architecture: z._default(z.enum(["arm64", "x86_64"]), "arm64"),
     throttleRate: z._default(z.number().check(z.nonnegative()), 100),
@@ -101,6 +102,8 @@ export const settingDescriptions = {
   eventArchiveDays: "how long EventBridge keeps events, to send them again",
   uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
   malwareScan: '`"tag"` scans each file; `true` also forwards only clean ones: see "The malware scan"',
+  orderingConditions:
+    'whether the role of the ordering function allows by partition and attribute. `false`: by action only, with denials: see "The first day"',
   apiLogsRole:
     'API Gateway writes all logs of a region with one role. `"own"`: this stack creates it, and it outlives the stack. `"existing"`: another stack has created it',
   architecture: 'of the functions: `"arm64"` or `"x86_64"`. Emulators use that of the machine',

@@ -81,13 +81,13 @@ const isMonitored = ({ retainData, alarmEmail, rollout }: Settings) =>
 
 /** Creates two functions for other systems: one applies every section of a file, the other only orders and requests. */
 const createWaysIn = (stack: Stack, deployment: Deployment) => {
-  const { storage } = deployment;
+  const { settings, storage } = deployment;
   const common = { timeout: Duration.minutes(5), isOperator: true, grants: { table: [], files: [] } };
   const create = (entryPoint: EntryPoint, statements: PolicyStatement[]) =>
     createFunction(stack, deployment, { ...common, ...entryPoint, statements });
   return {
     apply: create(otherFunctions.apply, tenancyGrants(storage)),
-    applyOrders: create(otherFunctions.applyOrders, orderingGrants(storage)),
+    applyOrders: create(otherFunctions.applyOrders, orderingGrants(storage, settings)),
   };
 };
 

@@ -1,6 +1,6 @@
 import { mapped, newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
-import { type EventSubject, keys, lookupOf } from "../table/keys.ts";
+import { type Key, keys, lookupOf } from "../table/keys.ts";
 import type { Actor, EventChange, EventType, StoredEvent, WrittenEvent } from "./event.ts";
 
 export type Origin = {
@@ -56,9 +56,11 @@ const shortened = ({ from, to }: Changes[string]): EventChange => {
   return { ...part, unchanged: before.size - removed.length, ...(omitted > 0 && { omitted }) };
 };
 
-/** An attachment's events are stored with its order or request, any other with its resource. */
-const subjectOf = ({ type, resource, parent }: Change): EventSubject =>
-  parent && type !== "request.created" ? parent : resource;
+/** An attachment's events are stored with its order or request, downloads apart from them, and any other event with its resource. */
+const keyOf = ({ type, resource, parent }: Change, id: string): Key => {
+  const subject = parent && type !== "request.created" ? parent : resource;
+  return type === "attachment.downloaded" ? keys.download(subject, id) : keys.event(subject, id);
+};
 
 /** Returns the write that records a change. It belongs in the transaction of the change, so that neither exists without the other. */
 export const recordOf = (change: Change, { now, actor, request_id }: Origin): Write => {
@@ -80,5 +82,5 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
     request_id,
   };
   const found = request_id !== null && lookupOf(request_id);
-  return { put: { ...keys.event(subjectOf(change), event.id), ...event, ...found, expires_at: expiryOf(now) } };
+  return { put: { ...keyOf(change, event.id), ...event, ...found, expires_at: expiryOf(now) } };
 };

@@ -26,7 +26,7 @@ import { createHash } from "node:crypto";
  * | list the switches of an account's tree     | Query switches, then Get each; the account's counts have the exact total |
  * | list an account's users, keys, orders, children | Query accountUsers, …, then Get each         |
  * | resume the sweep where it stopped          | Get sweep                                         |
- * | show what happened to a resource           | Query events                                      |
+ * | show what happened to a resource           | Query events, and downloads of an order's or a request's files |
  * | find a change by its X-Request-Id, an upload by its id, an attachment by its reference_id | Query the index, then Get each |
  * | find where a deleted attachment was        | Get deleted                             |
  * | let the receipts of deleted attachments expire | Query deletedAttachments, then Get receipt, for each request |
@@ -58,6 +58,8 @@ export type EventSubject = { readonly type: string; readonly id: string };
 
 /** The prefix of the sort keys of events, and of no other items. */
 export const eventPrefix = "EVENT#";
+
+const downloadsOf = (of: EventSubject) => `DOWNLOADS#${partitionOf(of)}`;
 
 const partitionOf = ({ type, id }: EventSubject) => `${type === "api_key" ? "KEY_ID" : type.toUpperCase()}#${id}`;
 
@@ -129,6 +131,8 @@ export const keys = {
   deletedAttachment: (id: string): Key => ({ pk: deletedAttachments, sk: `DELETED#${id}` }),
   /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
   event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `${eventPrefix}${id}` }),
+  /** An event that a file of an order or a request was downloaded. Who may record downloads may write nothing else. */
+  download: (of: EventSubject, id: string): Key => ({ pk: downloadsOf(of), sk: `${eventPrefix}${id}` }),
   sweep: (): Key => ownPartition("SWEEP"),
   /** The item that `patchbay doctor` writes and deletes to test the table. */
   doctor: (): Key => ownPartition("DOCTOR"),
@@ -141,6 +145,7 @@ export const collections = {
   accountKeys: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "KEY#" }),
   accountOrders: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "ORDER#" }),
   events: (of: EventSubject): Collection => ({ pk: partitionOf(of), prefix: eventPrefix }),
+  downloads: (of: EventSubject): Collection => ({ pk: downloadsOf(of), prefix: eventPrefix }),
   accountAndCounts: (id: string): Collection => ({ pk: `ACCOUNT#${id}`, prefix: "ACCOUNT" }),
   attachments: (of: ParentRef): Collection => ({ pk: parent(of).pk, prefix: "ATTACHMENT#" }),
   receipts: (request: string): Collection => ({ pk: `REQUEST#${request}`, prefix: "RECEIPT#" }),

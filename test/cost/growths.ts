@@ -54,6 +54,7 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
       // These were seeded above, or created with the customer.
       ...{ attachments: [], switches: [], accountAndCounts: [], childAccounts: [] },
       // No endpoint reads these collections.
+      // No endpoint reads these collections.
       ...{ openCheckouts: [], downloads: [], deletedAttachments: [] },
     } satisfies Record<keyof typeof collections, readonly Collection[]>;
     const rest = { type: "PORT_IN", account };

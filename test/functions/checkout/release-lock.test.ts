@@ -1,12 +1,15 @@
 import { SFNClient, StartExecutionCommand } from "@aws-sdk/client-sfn";
 import { afterAll, expect, it, onTestFinished, vi } from "vitest";
-import { handler } from "../../../functions/checkout/release-lock.ts";
+import { handler as releaseLock } from "../../../functions/checkout/release-lock.ts";
 import { sendReply, serveLocally } from "../../../infra/local/listen.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { orderWithOneAttachment } from "../../support/fixtures/orders.ts";
 import { checkHistory } from "../../support/models/invariants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
+import { asFunction } from "../../support/servers/permissions.ts";
 import { checkOut, loadStep, stateOf } from "../../support/servers/workflow.ts";
+
+const handler = asFunction("checkout/release-lock", releaseLock);
 
 /** Reports the end of an execution as EventBridge does, with the properties that the function reads. */
 const reportEnd = (run: string, order?: string, executionArn = "", redriveCount = 0) =>

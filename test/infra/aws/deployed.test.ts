@@ -153,14 +153,6 @@ describe("only these", () => {
     }
   });
 
-  it("may write items other than those of orders and requests, of those that are no function", () => {
-    const isLimited = (text: string) => /dynamodb:LeadingKeys ORDER#\*, REQUEST#\*( |$)/.test(text);
-    const writing = allowed.filter(({ actions, text }) => actions.includes("dynamodb:PutItem") && !isLimited(text));
-    expect(unique(writing.filter(({ kind }) => kind !== "IAM::Role").map(({ name }) => name))).toEqual([
-      "OperatorPolicy",
-    ]);
-  });
-
   it("may call what a condition on all of a request's keys limits: the request must have any", () => {
     const limited = allowed.filter(({ text }) => text.includes("ForAllValues:"));
     for (const { name, text } of limited)

@@ -50,6 +50,7 @@ describe("a key", () => {
     ["unfinishedDelete", keys.unfinishedDelete(order, "2"), "ORDER#1 UNFINISHED_DELETE#2"],
     ["event", keys.event({ type: "api_key", id: "1" }, "2"), "KEY_ID#1 EVENT#2"],
     ["event", keys.event({ type: "switch", id: "1" }, "2"), "SWITCH#1 EVENT#2"],
+    ["download", keys.download({ type: "order", id: "1" }, "2"), "DOWNLOADS#ORDER#1 EVENT#2"],
     ["deleted", keys.deleted("1"), "DELETED#1 DELETED#1"],
     ["deletedAttachment", keys.deletedAttachment("1"), "DELETED_ATTACHMENTS DELETED#1"],
     ["sweep", keys.sweep(), "SWEEP SWEEP"],

@@ -18,3 +18,7 @@ export const textOfResource = (name: string): string => {
   if (text === undefined) throw new Error(`docs/deployed.txt has no resource ${name}.`);
   return text;
 };
+
+/** The names of the roles and managed policies that have a statement about the table. */
+export const rolesAndPolicies = (): string[] =>
+  [...resources].flatMap(([name, text]) => (/- Allow dynamodb:.* on \$\{Table\.Arn\}/.test(text) ? name : []));

@@ -67,6 +67,7 @@ const choices = {
       tracing: false,
       architecture: "x86_64",
       apiLogsRole: "existing",
+      orderingConditions: false,
     },
   },
 } as const satisfies Record<string, Choice>;

@@ -3,39 +3,41 @@ import { steps } from "../../../shared/checkout/steps.ts";
 import { routes } from "../../../shared/routes.ts";
 import { interceptCalls, type SdkCall } from "../fault-proxy/intercept.ts";
 import { tableCallOf, wantedBy } from "../fault-proxy/table-proxy.ts";
+import { refusalsOf } from "../models/iam.ts";
 
 /**
- * IAM for the tests, since the embedded services allow everything. A function's call fails, as on AWS, unless its row in the tables
- * of routes or steps permits it.
+ * IAM for the tests, since the embedded services allow everything. A function's call fails, as on AWS, unless its role in
+ * docs/deployed.txt permits it, denials included. For the bucket, its row in the tables of routes or steps decides.
  */
 
-/** The actions on the table and the bucket, by function. All endpoints may read items. */
-const allowed = new Map<string, readonly string[]>([
-  ...routes.map(({ name, grants }) => [name, ["GetItem", ...grants.table, ...grants.files]] as const),
-  ...steps.map(({ name, grants }) => [name, [...grants.table, ...grants.files]] as const),
-]);
-const running = new AsyncLocalStorage<string>();
+const releaseLock = { name: "checkout/release-lock", grants: { files: [] } };
 
-const actionsOf = (call: SdkCall): string[] =>
-  call.isTable
-    ? wantedBy(tableCallOf(call)).map(({ action }) => action.replace("BatchGetItem", "GetItem"))
-    : [call.operation.replace("HeadObject", "GetObject")];
+const functions = [...routes, ...steps, releaseLock].map(({ name, grants }) => {
+  const refusals = refusalsOf(`${name.replace("/", "-")}-role`);
+  const files: readonly string[] = grants.files;
+  const refused = (call: SdkCall): string[] => {
+    const operation = call.operation.replace("HeadObject", "GetObject");
+    if (!call.isTable) return files.includes(operation) ? [] : [operation];
+    return refusals(wantedBy(tableCallOf(call))).map(({ action, pk }) => `${action} on ${pk}`);
+  };
+  return [name, refused] as const;
+});
+const refusedBy = new Map(functions);
+const running = new AsyncLocalStorage<string>();
 
 interceptCalls(async (call, pass) => {
   const name = running.getStore() ?? "";
-  const actions = allowed.get(name);
-  const denied = actions ? actionsOf(call).filter((action) => !actions.includes(action)) : [];
-  const message = `${name} is not authorized to perform: ${denied.join(", ")}`;
-  if (denied.length > 0) throw Object.assign(new Error(message), { name: "AccessDeniedException" });
+  const refused = refusedBy.get(name)?.(call) ?? [];
+  const message = `${name} is not authorized to perform: ${refused.join(", ")}`;
+  if (refused.length > 0) throw Object.assign(new Error(message), { name: "AccessDeniedException" });
   return pass();
 });
 
-/** Runs each handler with the permissions of its function. */
+/** Runs a handler with the permissions of its function. */
+export const asFunction = <H extends (...args: never[]) => unknown>(name: string, handler: H): H => {
+  const apply = (target: H, self: unknown, args: never[]) => running.run(name, () => Reflect.apply(target, self, args));
+  return new Proxy(handler, { apply });
+};
+
 export const withPermissions = <H extends (...args: never[]) => unknown>(handlers: ReadonlyMap<string, H>) =>
-  new Map(
-    Array.from(handlers, ([name, handler]) => {
-      const apply = (target: H, self: unknown, args: never[]) =>
-        running.run(name, () => Reflect.apply(target, self, args));
-      return [name, new Proxy(handler, { apply })] as const;
-    }),
-  );
+  new Map(Array.from(handlers, ([name, handler]) => [name, asFunction(name, handler)] as const));
