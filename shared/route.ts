@@ -35,7 +35,7 @@ type ResourceType = "request_attachment" | "order_attachment" | "switch";
 type DocumentType = ResourceType | "upload";
 export type Operation = keyof typeof byOperation;
 /** `GetItem` includes BatchGetItem. */
-export type TableAction = "GetItem" | "Query" | "PutItem" | "UpdateItem" | "DeleteItem";
+export type TableAction = "GetItem" | "Query" | "ConditionCheckItem" | "PutItem" | "UpdateItem" | "DeleteItem";
 type FileAction = "PutObject" | "GetObject" | "GetObjectTagging" | "DeleteObject";
 
 type Schema = z.core.$ZodType;

@@ -4,6 +4,8 @@ import { type CountedAccount, readCountedAccount } from "../../shared/tenants/ac
 import { type Caller, change, create } from "./apply-command.ts";
 import { UsageError } from "./command-errors.ts";
 import { ask } from "./confirm.ts";
+import { eraseAccount, seconds } from "./erase-command.ts";
+import { exportAccount } from "./export.ts";
 import { accountsBelow, findAccount, parseId } from "./lookups.ts";
 import { type Format, printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -49,7 +51,7 @@ type NewAccount = Format &
   };
 
 const createAccount = async ({ name, parent, attachments, yes, ...called }: NewAccount) => {
-  const lasting = "It cannot be moved below another account later, or deleted.";
+  const lasting = "It cannot be moved below another account later.";
   if (parent === undefined && process.stdin.isTTY && !yes) await ask(`Create ${name} as a root account? ${lasting}`);
   else if (parent === undefined) console.error(safe(`${name} is a root account. ${lasting}`));
   const features = { ordering_attachment_access: attachments };
@@ -60,6 +62,21 @@ const changeAccount = async (id: string, entry: object, called: Format & Caller)
   await change("accounts", (await findAccount(id)).id, entry, called);
   printRecord(accountDetails(await findAccount(id)), called);
 };
+
+const exportHelp = `
+Example: ./patchbay account export 01J… --to acme
+
+Each kind of record is a file of JSON Lines; the files of attachments are in files/<order or request>/<attachment>. Check them with
+\`sha256sum -c SHA256SUMS\`. Repeat the command to continue after an interruption. It needs the operators' and the evidence policy.`;
+
+const eraseHelp = `
+Example: ./patchbay account erase 01J… --yes "Acme"
+
+Erases API keys first, then switches, attachments and their files, orders, requests, and all else. Repeat the command to continue
+after an interruption. What stays is one event, with the account's id and the numbers.`;
+
+/** Longer than any request of the API takes: see \`timeout\` in infra/aws/api.ts. */
+const requestSeconds = 30;
 
 export const addAccountCommands = (account: Command): void => {
   add(account, "create", "create a root account, or an account below another one")
@@ -88,4 +105,14 @@ export const addAccountCommands = (account: Command): void => {
       await changeAccount(id, { features: { ordering_attachment_access: state === "on" } }, called);
     },
   );
+  add(account, "export <id>", "write everything of an account and those below it, with the files, into a folder")
+    .requiredOption("--to <folder>", "the folder: new, empty, or that of an export that was interrupted")
+    .option("--with-secrets", "include the secrets of switches and the hashes of API keys", false)
+    .addHelpText("after", exportHelp)
+    .action(exportAccount);
+  add(account, "erase <id>", "print what erasing an account and those below it would remove; with --yes, erase it")
+    .option("--yes <name>", "erase it: the name of the account, as a confirmation")
+    .option("--wait <seconds>", "how long requests that have begun may take", seconds, requestSeconds)
+    .addHelpText("after", eraseHelp)
+    .action(eraseAccount);
 };

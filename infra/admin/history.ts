@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { withoutResult } from "../../shared/checkout/checkout-run.ts";
 import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
-import { get, getMany, parseReadable, queryAll } from "../../shared/table/read.ts";
+import { get, getMany, lookUp, parseItem, parseReadable, queryAll } from "../../shared/table/read.ts";
 import { accountNames, findKey, ifDenied, keyByReference, throwNotFound } from "./lookups.ts";
 import { type Format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -115,9 +115,18 @@ export const lastRuns = async (id: string, started: number) => {
   return runs;
 };
 
+/** Returns the event that stays of an erased account, or undefined. */
+export const erasureOf = async (account: string): Promise<StoredEvent | undefined> => {
+  const found = await getMany(await lookUp(account));
+  const erased = found.find((item) => item?.type === "account.erased");
+  return erased && parseItem(StoredEvent, erased);
+};
+
 /** If there are no events, `key` distinguishes an item without a history from an unknown id. */
 const printHistory = async (subject: EventSubject, { json }: Format, key?: Key): Promise<void> => {
   const events = await withProgress(() => Array.fromAsync(historyOf(subject)), "Reading the history …");
+  const erased = events.length === 0 && subject.type === "account" ? await erasureOf(subject.id) : undefined;
+  if (erased) events.push(erased);
   if (events.length === 0 && key && !(await get(key)))
     await throwNotFound(subject.type, subject.id, "it has no events, either");
   if (json) return printJson({ events });

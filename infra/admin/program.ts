@@ -25,7 +25,8 @@ import { addUserCommands } from "./users.ts";
 const withoutTarget = ["env", "doctor", "schema", "carrier check"];
 
 /** Commands that record events of an operator. */
-const changing = /^(apply|create|issue|rename|feature|permissions|disable|enable|label|revoke|rotate|download|settle)$/;
+const changing =
+  /^(apply|create|issue|rename|feature|permissions|disable|enable|label|revoke|rotate|download|settle|export|erase)$/;
 
 /** Calls `beforeAction` with each command before it runs. */
 export const createProgram = (beforeAction: (command: Command) => void): Command => {

@@ -102,7 +102,7 @@ export const denials = (
   return [...deny(writes, [...unwritten, ...untouched]), ...deny(reads, untouched)];
 };
 
-const ordering = ["GetItem", "PutItem", "UpdateItem"] as const;
+const ordering = ["GetItem", "ConditionCheckItem", "PutItem", "UpdateItem"] as const;
 
 /**
  * Permissions to apply orders and requests. Conditions can test the partition key but not the sort key, and the list of an account's
@@ -117,7 +117,7 @@ export const orderingGrants = (
 ): PolicyStatement[] => [
   ...(orderingConditions
     ? [
-        allowKeys(["GetItem"], storage, [...accounts, ...orders]),
+        allowKeys(["GetItem", "ConditionCheckItem"], storage, [...accounts, ...orders]),
         allowKeys(["PutItem", "UpdateItem"], storage, orders),
         allowKeys(["PutItem"], storage, accounts, ["pk", "sk", "id"]),
       ]
@@ -128,8 +128,8 @@ export const orderingGrants = (
 
 /** Permissions to apply every section. They exclude the partitions of switches, Idempotency-Keys and open checkouts. */
 export const tenancyGrants = (storage: Storage): PolicyStatement[] => [
-  allowKeys(["GetItem", "PutItem", "UpdateItem"], storage, [...identities, ...accounts, ...orders]),
-  ...denials(storage, ["GetItem", "PutItem", "UpdateItem"], ["identities", "accounts"]),
+  allowKeys(ordering, storage, [...identities, ...accounts, ...orders]),
+  ...denials(storage, ordering, ["identities", "accounts"]),
   allowTableKey(true, storage),
 ];
 

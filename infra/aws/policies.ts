@@ -44,11 +44,11 @@ export const createPolicies = (
     TenancyPolicyArn: arnOf("TenancyPolicy", "the system of record of customers applies files", [
       allow(["lambda:InvokeFunction"], apply.functionArn),
     ]),
-    // Everything that `./patchbay --stack` needs, except for `attachment download` and `restore`.
+    // Everything that `./patchbay --stack` needs, except for `attachment download`, `account export` and `restore`.
     OperatorPolicyArn: arnOf("OperatorPolicy", "operators run its CLI", [
       allow(["cloudformation:DescribeStacks", "cloudformation:GetStackPolicy"], Aws.STACK_ID),
       ...statementsFor(storage, {
-        table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"],
+        table: ["GetItem", "Query", "ConditionCheckItem", "PutItem", "UpdateItem", "DeleteItem"],
         files: ["DeleteObject"],
       }),
       allow(

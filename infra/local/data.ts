@@ -10,7 +10,7 @@ import { makeFolder, readJsonFile, writeJson } from "./json-file.ts";
 export type Data = ReturnType<typeof open>;
 
 /** SQLite's lock ends with its process. A file with a process id may not, because another process can get that id, as in containers. */
-const lock = (folder: string): DatabaseSync => {
+export const lock = (folder: string): DatabaseSync => {
   const database = new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
   try {
     database.exec("BEGIN EXCLUSIVE");

@@ -75,6 +75,7 @@ export const eventSchemas: readonly NamedSchema[] = [
       "The values before and after an update of an account, a user or an API key, by the names of the properties.",
     file: "The file of an attachment that was forwarded or deleted.",
     outcome: "Whether the carrier has checked the cart out, as an operator recorded it.",
+    numbers: "How much was erased with an account, by kind.",
     answer: "The carrier's response to the attachment or its withdrawal, without the text.",
     request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",
   }),

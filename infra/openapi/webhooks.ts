@@ -14,6 +14,8 @@ const summaries = {
   refused: "was rejected by the carrier",
   withdrawn: "was removed from the carrier",
   downloaded: "was downloaded",
+  exported: "was exported, with all accounts below it, by an operator",
+  erased: "was erased, with all accounts below it, by an operator",
   checked_out: "was checked out",
   checkout_failed: "could not be checked out",
   settled: "with an unknown checkout outcome was settled by an operator",
@@ -30,7 +32,7 @@ const parentOf = (resource: string, action: string) => {
 };
 
 const actorOf = (resource: string, action: string): WrittenEvent["actor"] => {
-  if (!["created", "updated", "deleted", "downloaded", "settled"].includes(action))
+  if (!["created", "updated", "deleted", "downloaded", "exported", "erased", "settled"].includes(action))
     return { type: "checkout", id: `checkout-${order}-1` };
   return resource === "switch" || resource.endsWith("_attachment")
     ? { type: "api_key", id: "01K9ZQ4T7M3C8XW5R2BN6HJDEK", user: "01K9ZQ4T7M3C8XW5R2BN6HJDEN" }
@@ -75,6 +77,7 @@ const exampleOf = (resource: string, action: string): z.infer<typeof EventDelive
       ...(resource.endsWith("_attachment") && ["forwarded", "deleted"].includes(action) && { file }),
       ...(status && { answer: { status } }),
       ...(action === "settled" && { outcome: "open" }),
+      ...(action === "erased" && { numbers: { accounts: 1, orders: 3, requests: 5, attachments: 12 } }),
       request_id: actor.type === "api_key" ? "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10" : null,
     },
   };

@@ -11,9 +11,12 @@ export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
 export const dayPrefix = (day: string): string => `${filePrefix}${day.replaceAll("-", "/")}/`;
 
+/** The beginning of the keys of the files that a parent got on a day. */
+export const parentPrefix = (day: string, { type, id }: ParentRef): string => `${dayPrefix(day)}${type}/${id}/`;
+
 /** `attachments/2026/11/21/<parent type>/<parent id>/<id>`. */
 export const fileKey = (of: ParentRef, attachmentId: string): string =>
-  `${dayPrefix(dayOf(new Date(decodeTime(attachmentId))))}${of.type}/${of.id}/${attachmentId}`;
+  `${parentPrefix(dayOf(new Date(decodeTime(attachmentId))), of)}${attachmentId}`;
 
 /** Returns the day of an object key, or undefined for a key that is not an attachment's. */
 export const fileDay = (key: string): string | undefined =>

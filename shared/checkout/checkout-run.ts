@@ -6,7 +6,7 @@ import type { Write } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
 import { get, parseItem, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
-import { Order } from "../tenants/tenant-schema.ts";
+import { Order, whileItLasts } from "../tenants/tenant-schema.ts";
 import { CheckoutRun, type FailureKind, firstState, type RunRef, type StepResult } from "./checkout-schema.ts";
 import { isExecuting } from "./execution.ts";
 import { checkoutLimits, graceMs } from "./limits.ts";
@@ -27,6 +27,7 @@ export const beginRun = async (ref: RunRef, now: Date): Promise<StepResult> => {
     const last = await readRun(order_id);
     const order = await readItem(Order, keys.order(order_id));
     if (!order) return { ...state, next: "FAIL", reason: `There is no order ${order_id}.` };
+    if (order.erasing) return { ...state, next: "FAIL", reason: "The order's account is being erased." };
     if (order.state === "CHECKED_OUT") return { ...state, next: "DONE" };
     if (last && isActive(last, now)) {
       if (last.run === run) return { ...state, ...firstStep(last, now) };
@@ -105,7 +106,8 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
       ? await recordEnd("order.checkout_failed", { order_id, run: last.run }, crashOf(last), now)
       : undefined;
   const open: Write = { put: { ...keys.openCheckout(order_id), id: order_id } };
-  const unmet = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, open, event });
+  const order: Write = { check: keys.order(order_id), when: whileItLasts };
+  const unmet = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, order, open, event });
   return unmet ? undefined : locked;
 };
 

@@ -20,7 +20,7 @@ export type Step = EntryPoint & {
 export const beginStep = {
   name: "checkout/begin",
   file: "functions/checkout/begin.ts",
-  grants: { table: ["GetItem", "PutItem", "UpdateItem"], files: [] },
+  grants: { table: ["GetItem", "ConditionCheckItem", "PutItem", "UpdateItem"], files: [] },
   executions: true,
   timeoutSeconds: 60,
 } as const satisfies Step;

@@ -8,7 +8,7 @@ export const actions = {
   switch: ["created", "updated", "deleted"],
   order: ["created", "checked_out", "checkout_failed", "settled"],
   request: ["created"],
-  account: ["created", "updated"],
+  account: ["created", "updated", "exported", "erased"],
   user: ["created", "updated"],
   api_key: ["created", "updated"],
 } as const;
@@ -40,7 +40,7 @@ export type EventChange = z.infer<typeof EventChange>;
 
 /**
  * One confirmed change, as it is published. It contains ids and names of properties. Its only values are a file's size and hash,
- * the status of the carrier's response, a settled outcome, and what operators change in accounts, users and API keys, so nothing in
+ * the status of the carrier's response, a settled outcome, counts, and what operators change in accounts, users and API keys, so nothing in
  * it is confidential. Another version may have written it, so its type and its actor's can be unknown.
  */
 export const Event = z.object({
@@ -60,6 +60,8 @@ export const Event = z.object({
   answer: z.optional(EventAnswer),
   /** The outcome of a cart's checkout, as an operator has settled it. */
   outcome: z.optional(z.enum(["checked_out", "open"])),
+  /** What was erased with an account, by kind. */
+  numbers: z.optional(z.record(z.string(), z.int())),
   /** The `X-Request-Id` of the response that confirmed the change, or null if there was none. */
   request_id: z.nullable(z.string()),
 });

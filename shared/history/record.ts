@@ -19,6 +19,7 @@ type Change = {
   readonly changes?: Changes | undefined;
   readonly file?: WrittenEvent["file"];
   readonly outcome?: WrittenEvent["outcome"];
+  readonly numbers?: WrittenEvent["numbers"];
   /** Stored but not published, except for the status of the answer. */
   readonly evidence?: Pick<StoredEvent, "answer" | "name" | "filename" | "reason">;
 };
@@ -63,8 +64,11 @@ const keyOf = ({ type, resource, parent }: Change, id: string): Key => {
 };
 
 /** Returns the write that records a change. It belongs in the transaction of the change, so that neither exists without the other. */
-export const recordOf = (change: Change, { now, actor, request_id }: Origin): Write => {
-  const { type, account, resource, parent = null, changes, file, outcome, evidence } = change;
+export const recordOf = (
+  change: Change,
+  { now, actor, request_id }: Origin,
+): Extract<Write, { readonly put: unknown }> => {
+  const { type, account, resource, parent = null, changes, file, outcome, numbers, evidence } = change;
   const changed = changes ? Object.keys(changes) : change.changed;
   const event: WrittenEvent = {
     id: newId(now.getTime()),
@@ -78,6 +82,7 @@ export const recordOf = (change: Change, { now, actor, request_id }: Origin): Wr
     ...(changes && { changes: mapped(changes, shortened) }),
     ...(file && { file }),
     ...(outcome && { outcome }),
+    ...(numbers && { numbers }),
     ...evidence,
     request_id,
   };

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { alreadyTaken, invalid, notFound } from "../errors.ts";
-import { type Origin, recordOf } from "../history/record.ts";
+import { expiryOf, type Origin, recordOf } from "../history/record.ts";
 import { newId } from "../schema/fields.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
@@ -107,14 +107,20 @@ export const updateSwitch = (
     return written;
   });
 
-/** Deletes a switch, its name and its entries in all lists in one transaction. Returns the switch as it was. */
+/** Returns the writes that remove a switch, its name, and its entries in all lists. Its events stay. */
+export const switchRemoval = (one: Switch, now: Date): Readonly<Record<string, Write>> => ({
+  switch: { delete: keys.switch(one.id), when: { equals: { version: one.version } } },
+  owner: { delete: keys.switchOwner(one.id) },
+  name: { delete: nameKey(one) },
+  ...listWrites(one, -1),
+  deleted: { put: { ...keys.deletedSwitch(one.account, one.id), id: one.id, expires_at: expiryOf(now) } },
+});
+
+/** Deletes a switch in one transaction. Returns the switch as it was. */
 export const deleteSwitch = (current: Switch, origin: Origin, precondition: Precondition): Promise<Switch> =>
   optimisticWrite(current, origin, precondition, reread(current.id), async (latest, origin) => {
     const unmet = await transact<string>({
-      switch: { delete: keys.switch(latest.id), when: { equals: { version: latest.version } } },
-      owner: { delete: keys.switchOwner(latest.id) },
-      name: { delete: nameKey(latest) },
-      ...listWrites(latest, -1),
+      ...switchRemoval(latest, origin.now),
       event: recordChange("deleted", latest, origin),
     });
     return unmet ? undefined : latest;

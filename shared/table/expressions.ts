@@ -20,7 +20,16 @@ export type Write =
       readonly remove?: readonly string[];
       readonly when: Condition;
     }
-  | { readonly delete: Key; readonly when?: Condition };
+  | { readonly delete: Key; readonly when?: Condition }
+  /** Writes nothing. */
+  | { readonly check: Key; readonly when: Condition };
+
+/** Returns the key of the item that is written or checked. */
+export const keyIn = (write: Write): Key => {
+  if ("put" in write) return write.put;
+  if ("update" in write) return write.update;
+  return "delete" in write ? write.delete : write.check;
+};
 
 /** Collects placeholders for names and values, because many attribute names are reserved words in DynamoDB. */
 const placeholders = () => {

@@ -15,6 +15,7 @@ import { createHash } from "node:crypto";
  * | keep a reference_id unique                 | Put reference, if it does not exist               |
  * | find an attachment by its reference_id     | Get reference, then Get attachment                |
  * | repeat the response of an earlier POST     | Get idempotency                                   |
+ * | erase an account                           | Query its partition, and those of all that it lists |
  * | list an order's requests                   | Query orderRequests                               |
  * | lock an order's checkout, read its outcome | Get checkout                                      |
  * | find orders whose checkout has not succeeded | Query openCheckouts, then Get order and checkout of each |
@@ -97,6 +98,8 @@ export const keys = {
   accountUser: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `USER#${id}` }),
   accountKey: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `KEY#${id}` }),
   accountOrder: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `ORDER#${id}` }),
+  /** The entry of a request that the account owns in the order of an account above it. */
+  accountRequest: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `REQUEST#${id}` }),
   order: (id: string): Key => parent({ type: "order", id }),
   request: (id: string): Key => parent({ type: "request", id }),
   parent,
@@ -107,7 +110,7 @@ export const keys = {
   upload: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UPLOAD#${id}` }),
   reference: (of: ParentRef, uuid: string): Key => ({ pk: parent(of).pk, sk: `REFERENCE#${uuid}` }),
   /** A used Idempotency-Key, by the account of the API key that sent it. `expires_at` is the table's TTL attribute. */
-  idempotency: (account: string, key: string): Key => ownPartition(`IDEMPOTENCY#${account}#${key}`),
+  idempotency: (account: string, key: string): Key => ({ pk: `IDEMPOTENCY#${account}`, sk: `USED#${key}` }),
   /** The latest checkout run of an order: its lock and its outcome. */
   checkout: (order: string): Key => ({ pk: `ORDER#${order}`, sk: "CHECKOUT" }),
   /**
@@ -123,6 +126,8 @@ export const keys = {
   switchName: (account: string, hash: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH_NAME#${hash}` }),
   /** A switch's entry in the list of its account, and of each account above. One Query reads a whole list. */
   switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),
+  /** A deleted switch whose events have not expired yet. */
+  deletedSwitch: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `DELETED_SWITCH#${id}` }),
   /** Written only if a deleted attachment's file could not be removed, so that the delete can be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
   /** The former parent of a deleted attachment, which no longer has an item or a file. */
@@ -152,5 +157,10 @@ export const collections = {
   switches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "SWITCH#" }),
   orderRequests: (order: string): Collection => ({ pk: `ORDER#${order}`, prefix: "REQUEST#" }),
   openCheckouts: (): Collection => ({ pk: openCheckouts, prefix: "ORDER#" }),
+  accountRequests: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "REQUEST#" }),
+  deletedSwitches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "DELETED_SWITCH#" }),
+  idempotency: (account: string): Collection => ({ pk: `IDEMPOTENCY#${account}`, prefix: "USED#" }),
+  /** Everything in the partition of an item. */
+  partition: ({ pk }: Key): Collection => ({ pk, prefix: "" }),
   deletedAttachments: (): Collection => ({ pk: deletedAttachments, prefix: "DELETED#" }),
 };

@@ -114,8 +114,12 @@ export const query = async (
   do {
     const command = new QueryCommand({
       TableName: env.tableName(),
-      KeyConditionExpression: "pk = :pk AND begins_with(sk, :prefix)",
-      ExpressionAttributeValues: { ":pk": pk, ":prefix": prefix },
+      ...(prefix === ""
+        ? { KeyConditionExpression: "pk = :pk", ExpressionAttributeValues: { ":pk": pk } }
+        : {
+            KeyConditionExpression: "pk = :pk AND begins_with(sk, :prefix)",
+            ExpressionAttributeValues: { ":pk": pk, ":prefix": prefix },
+          }),
       ConsistentRead: true,
       ScanIndexForward: !descending,
       Limit: limit - items.length,

@@ -11,12 +11,13 @@ import { unavailableAs503 } from "../errors.ts";
 import { backOff, dynamodb } from "./client.ts";
 import { expressions, type Item, type Write } from "./expressions.ts";
 
-const transactItem = (write: Write) => {
+export const transactItem = (write: Write) => {
   const { update, ...rest } = expressions(write);
   const parameters = { TableName: env.tableName(), ...rest };
   if ("put" in write) return { Put: { ...parameters, Item: write.put } };
   if ("update" in write) return { Update: { ...parameters, Key: write.update, UpdateExpression: update } };
-  return { Delete: { ...parameters, Key: write.delete } };
+  if ("delete" in write) return { Delete: { ...parameters, Key: write.delete } };
+  return { ConditionCheck: { ...parameters, Key: write.check, ConditionExpression: rest.ConditionExpression } };
 };
 
 /** The stored item, if there is one, for each write whose condition failed, by the write's name. */

@@ -8,7 +8,13 @@ const Count = z.object({ switch_count: z.number() });
 /** An account with the number of switches in it and below it. */
 export type CountedAccount = Account & z.infer<typeof Count>;
 
-export const readAccount = (id: string): Promise<Account | undefined> => readItem(Account, keys.account(id));
+export const readStoredAccount = (id: string): Promise<Account | undefined> => readItem(Account, keys.account(id));
+
+/** Returns undefined also for an account that is being erased, so that nothing is added to it. */
+export const readAccount = async (id: string): Promise<Account | undefined> => {
+  const account = await readStoredAccount(id);
+  return account?.erasing ? undefined : account;
+};
 
 /** Returns an account with the exact number of its switches in one round trip, or undefined if it does not exist. */
 export const readCountedAccount = async (id: string): Promise<CountedAccount | undefined> => {

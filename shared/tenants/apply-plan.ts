@@ -11,7 +11,15 @@ import { nextVersion, type Precondition, type Versioned } from "../table/optimis
 import { type Entry, entryTypes, parseFile, requiredProperties, type SectionName, type Sent } from "./apply-schema.ts";
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
-import { type ApiKey, canAccess, forwardableType, type Order, type Request, type User } from "./tenant-schema.ts";
+import {
+  type ApiKey,
+  canAccess,
+  forwardableType,
+  type Order,
+  type Request,
+  type User,
+  whileItLasts,
+} from "./tenant-schema.ts";
 import type { EntryWrites } from "./transactions.ts";
 
 /** The result of `apply` for an entry. Only this result contains a generated API key. */
@@ -98,16 +106,19 @@ const reportMissing = (path: Path, entry: Properties, { report }: Pick<ToPlan, "
     if (entry[property] === undefined) report([...path, property], "can't be blank", "constraint.required");
 };
 
-/** Plans the creation of an entry. Reports the required properties that it lacks. */
+/** Plans the creation of an entry in an account. Reports the required properties that it lacks. */
 const planNew = (
   path: Path,
   entry: Properties,
   subject: Subject,
   items: readonly (Key & Item)[],
-  { report, origin, isDry }: ToPlan,
+  { report, origin, isDry, stored }: ToPlan,
+  owner = subject.account,
 ): Planned => {
   reportMissing(path, entry, { report });
-  const writes = items.map((put): Write => ({ put, when: { exists: false } }));
+  if (stored.accounts.get(owner)?.erasing) report(path, "belongs to an account that is being erased");
+  const ofOwner: Write[] = stored.accounts.has(owner) ? [{ check: keys.account(owner), when: whileItLasts }] : [];
+  const writes = [...ofOwner, ...items.map((put): Write => ({ put, when: { exists: false } }))];
   const id = isDry && entry.id === undefined ? null : subject.id;
   const event = recorded(`${entryTypes[path[0]]}.created`, subject, origin);
   return { path, result: { id, status: "created" }, writes: [...writes, event] };
@@ -147,10 +158,20 @@ const planExisting = (
 const unchanged = (path: Path, id: string): Planned => ({ path, result: { id, status: "unchanged" }, writes: [] });
 
 const reportImmutable = (path: Path, stored: Properties, sent: Properties, { report }: ToPlan) => {
+  const section = path[0];
   for (const [name, value] of Object.entries(sent))
-    if (value !== undefined && value !== stored[name])
-      report([...path, name], `can't be changed: it is ${JSON.stringify(stored[name])}`, "constraint.immutable");
+    if (value !== undefined && value !== stored[name]) {
+      const advice = section === "accounts" && name === "parent" ? toMoveAnAccount : "";
+      report(
+        [...path, name],
+        `can't be changed: it is ${JSON.stringify(stored[name])}${advice}`,
+        "constraint.immutable",
+      );
+    }
 };
+
+const toMoveAnAccount =
+  ". To move an account, export it, create another one below that parent, and apply its orders and requests there";
 
 const planAccount: PlanEntry<"accounts"> = (path, id, entry, resolved) => {
   const stored = resolved.stored.accounts.get(id);
@@ -159,11 +180,13 @@ const planAccount: PlanEntry<"accounts"> = (path, id, entry, resolved) => {
     const account = resolved.account(path[1]);
     // The problem is reported, so nothing is written.
     if (!account) return unchanged(path, id);
-    const child = { ...keys.childAccount(account.ancestors.at(-1) ?? null, id), id };
+    const above = account.ancestors.at(-1);
+    const child = { ...keys.childAccount(above ?? null, id), id };
     const first = firstVersion(resolved);
     const items = [{ ...keys.account(id), ...account, ...first }, child];
-    return planNew(path, entry, { ...subject, ...first }, items, resolved);
+    return planNew(path, entry, { ...subject, ...first }, items, resolved, above);
   }
+  if (stored.erasing) resolved.report(path, "is being erased");
   const parent = entry.parent ? resolved.account(entry.parent)?.id : entry.parent;
   const features = entry.features && { ...stored.features, ...entry.features };
   const sent = { immutable: { parent }, mutable: { name: entry.name, features } };
@@ -282,9 +305,11 @@ const planRequest: PlanEntry<"requests"> = (path, id, entry, resolved) => {
     attachment_count: 0,
   };
   const { account, type } = request;
+  const isOwn = account === order?.account?.id;
   const items = [
     { ...keys.request(id), ...request },
     { ...keys.orderRequest(request.order, id), id, type, account },
+    ...(isOwn ? [] : [{ ...keys.accountRequest(account, id), id }]),
   ];
   const planned = planNew(path, entry, request, items, resolved);
   if (order?.state !== "CART") return planned;

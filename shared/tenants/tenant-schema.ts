@@ -10,9 +10,14 @@ export const Account = z.object({
   /** The accounts above it, root first. */
   ancestors: z.array(z.string()),
   features: z.object({ ordering_attachment_access: z.boolean() }),
+  /** Set once `account erase` has begun: what it erases, by kind; empty for an account below the one that is erased. */
+  erasing: z.optional(z.record(z.string(), z.int())),
   ...versioned,
 });
 export type Account = z.infer<typeof Account>;
+
+/** The condition under which something is added to an account, or a checkout of an order begins. */
+export const whileItLasts = { exists: true, equals: { erasing: undefined } } as const;
 
 /** Whether an API key of the account `from` can access `account`: its own account or one below it. */
 export const canAccess = (from: string, account: Pick<Account, "id" | "ancestors">): boolean =>
@@ -59,6 +64,8 @@ export const Order = z.object({
   attachment_count: z.number(),
   /** Grows with every change of the order's and its requests' attachments, and with every new request. A checkout seals it. */
   attachments_version: z.number(),
+  /** Set while `account erase` erases its account, so that no checkout begins. */
+  erasing: z.optional(z.boolean()),
 });
 export type Order = z.infer<typeof Order>;
 

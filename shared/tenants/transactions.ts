@@ -1,4 +1,4 @@
-import type { Item, Write } from "../table/expressions.ts";
+import { type Item, keyIn, type Write } from "../table/expressions.ts";
 import { transact } from "../table/write.ts";
 
 /** The writes for one entry of a file, which share a transaction, and the item that they change. */
@@ -14,13 +14,13 @@ const transactionBytes = 4_000_000;
 const bytesOf = ({ writes, stored }: EntryWrites) => Buffer.byteLength(JSON.stringify([writes, stored]));
 
 const keyOf = (write: Write): string => {
-  const { pk, sk } = "put" in write ? write.put : "update" in write ? write.update : write.delete;
+  const { pk, sk } = keyIn(write);
   return `${pk} ${sk}`;
 };
 
 type Transaction<E> = { readonly entries: E[]; readonly writes: Map<string, Write>; bytes: number };
 
-/** Groups entries into transactions. A transaction increments an order's version at most once, and not if it also creates the order. */
+/** Groups entries into transactions. A transaction has one write for an item: it increments an order's version once, and checks no account that it creates or changes. */
 const transactionsOf = <E extends EntryWrites>(entries: readonly E[]): Transaction<E>[] => {
   const all: Transaction<E>[] = [];
   for (const one of entries) {
@@ -34,7 +34,10 @@ const transactionsOf = <E extends EntryWrites>(entries: readonly E[]): Transacti
     }
     last.entries.push(one);
     last.bytes += bytes;
-    for (const write of one.writes) if (!last.writes.has(keyOf(write))) last.writes.set(keyOf(write), write);
+    for (const write of one.writes) {
+      const earlier = last.writes.get(keyOf(write));
+      if (!earlier || "check" in earlier) last.writes.set(keyOf(write), write);
+    }
   }
   return all;
 };

@@ -54,8 +54,8 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
       // These were seeded above, or created with the customer.
       ...{ attachments: [], switches: [], accountAndCounts: [], childAccounts: [] },
       // No endpoint reads these collections.
-      // No endpoint reads these collections.
-      ...{ openCheckouts: [], downloads: [], deletedAttachments: [] },
+      ...{ openCheckouts: [], downloads: [], deletedAttachments: [], accountRequests: [], deletedSwitches: [] },
+      ...{ idempotency: [], partition: [] },
     } satisfies Record<keyof typeof collections, readonly Collection[]>;
     const rest = { type: "PORT_IN", account };
     for (const [name, lists] of Object.entries(seeded))

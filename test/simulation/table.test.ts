@@ -4,7 +4,8 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { env } from "../../shared/env.ts";
 import { dynamodb } from "../../shared/table/client.ts";
-import { expressions, type Write } from "../../shared/table/expressions.ts";
+import { keyIn, type Write } from "../../shared/table/expressions.ts";
+import { transactItem } from "../../shared/table/write.ts";
 import { byExtent } from "../support/setup/extent.ts";
 import { beginTable, sendDirectly } from "./table.ts";
 
@@ -39,19 +40,15 @@ const write = fc.oneof<fc.Arbitrary<Write>[]>(
   fc.record({ update: key, set, remove: fc.constantFrom(["expires_at"], ["expires_at", "counted"]), when: condition }),
   fc.record({ delete: key }),
   fc.record({ delete: key, when }),
+  fc.record({ check: key, when }),
 );
 
 const TableName = env.tableName();
 
-const itemOf = (one: Write) => {
-  const { update, ...rest } = expressions(one);
-  if ("put" in one) return { Put: { TableName, ...rest, Item: one.put } };
-  if ("update" in one) return { Update: { TableName, ...rest, Key: one.update, UpdateExpression: update } };
-  return { Delete: { TableName, ...rest, Key: one.delete } };
+const keyOf = (one: Write) => {
+  const { pk, sk } = keyIn(one);
+  return JSON.stringify([pk, sk]);
 };
-
-const keyOf = (one: Write) =>
-  JSON.stringify("put" in one ? [one.put.pk, one.put.sk] : "update" in one ? one.update : one.delete);
 
 const transaction = fc.tuple(
   fc.uniqueArray(write, { minLength: 1, maxLength: 4, selector: (one) => keyOf(one).replace(/"[ps]k":|[{}[\]]/g, "") }),
@@ -66,7 +63,7 @@ const query = fc.record({
 
 const commandsOf = ([writes, repetition]: readonly [readonly Write[], string]) => {
   const token = { ClientRequestToken: crypto.randomUUID() };
-  const command = () => new TransactWriteCommand({ TransactItems: writes.map(itemOf), ...token });
+  const command = () => new TransactWriteCommand({ TransactItems: writes.map(transactItem), ...token });
   return repetition === "again" ? [command, command] : [command];
 };
 

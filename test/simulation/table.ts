@@ -132,15 +132,15 @@ const updated = (key: Key, item: Item | undefined, of: Expressions): Item => {
 
 type TransactItem = NonNullable<TransactWriteCommand["input"]["TransactItems"]>[number];
 
-const changeOf = ({ Put, Update, Delete }: TransactItem) => {
-  const operation = Put ?? Update ?? Delete;
+const changeOf = ({ Put, Update, Delete, ConditionCheck }: TransactItem) => {
+  const operation = Put ?? Update ?? Delete ?? ConditionCheck;
   if (!operation) throw new Error("The simulated table does not know this kind of write.");
-  const key = keyOf(Object(Put ? Put.Item : (Update ?? Delete)?.Key));
+  const key = keyOf(Object(Put ? Put.Item : (Update ?? Delete ?? ConditionCheck)?.Key));
   const before = itemAt(key);
   const { ConditionExpression: condition } = operation;
   const isAllowed = condition === undefined || holds(condition, before, operation);
   const after = () => (Put ? copyOf(Object(Put.Item)) : Update ? updated(key, before, Update) : undefined);
-  return { key, before, isAllowed, after };
+  return { key, before, isAllowed, isWrite: !ConditionCheck, after };
 };
 
 /** Writes everything or nothing, at this moment. A repeated token changes nothing. */
@@ -154,7 +154,8 @@ const transact = ({ TransactItems = [], ClientRequestToken = "" }: TransactWrite
       ),
     );
   committed.add(ClientRequestToken);
-  const written = changes.map(({ key, before, after }) => ({ key, before, after: after() }));
+  const writes = changes.filter(({ isWrite }) => isWrite);
+  const written = writes.map(({ key, before, after }) => ({ key, before, after: after() }));
   for (const { key, after } of written) write(key, after);
   onCommit(written, task);
   return {};
@@ -281,8 +282,8 @@ const describeCommand = (command: object): string => {
     return `${name} ${[...new Set(keys.map(kindOf))].join("+")}`;
   }
   if (!(command instanceof TransactWriteCommand)) return name;
-  const kinds = (command.input.TransactItems ?? []).map(({ Put, Update, Delete }) =>
-    kindOf(Put ? Put.Item : (Update ?? Delete)?.Key),
+  const kinds = (command.input.TransactItems ?? []).map(({ Put, Update, Delete, ConditionCheck }) =>
+    kindOf(Put ? Put.Item : (Update ?? Delete ?? ConditionCheck)?.Key),
   );
   return `Transact ${[...new Set(kinds)].join("+")}`;
 };

@@ -266,7 +266,7 @@ describe("admin apply with ids in the file", () => {
         requests: { r1: { id: requests.r1.id, order: "new", account, type: "OTHER" } },
       }),
     ).toEqual([
-      `/accounts/east/parent: can't be changed: it is "${accounts.acme.id}"`,
+      `/accounts/east/parent: can't be changed: it is "${accounts.acme.id}". To move an account, export it, create another one below that parent, and apply its orders and requests there`,
       `/users/ops${acme}`,
       `/orders/o1${acme}`,
       '/orders/o1/state: can\'t be changed: it is "CART"',

@@ -44,7 +44,7 @@ describe("the operators' CLI", () => {
 
   it("says that an account without a parent is a root account, and asks on a terminal", async () => {
     const create = ["account", "create", "--name", "Nordwind"];
-    const lasting = "It cannot be moved below another account later, or deleted.";
+    const lasting = "It cannot be moved below another account later.";
     expect((await admin(create)).stderr).toContain(`Nordwind is a root account. ${lasting}\n`);
     const refused = await admin(create, { isTerminal: true, input: "n\n" });
     expect(refused).toEqual(failure(1, `Create Nordwind as a root account? ${lasting} [y/N] Nothing was changed.\n`));

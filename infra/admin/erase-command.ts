@@ -1,0 +1,99 @@
+import { InvalidArgumentError } from "commander";
+import { isOpen } from "../../shared/checkout/checkout-run.ts";
+import { readStoredAccount } from "../../shared/tenants/accounts.ts";
+import { type Account, canAccess } from "../../shared/tenants/tenant-schema.ts";
+import { accountTree, recordKinds, recordsOf, requestsElsewhere } from "./account-records.ts";
+import { type Caller, operatorOrigin } from "./apply-command.ts";
+import { CommandError, UsageError } from "./command-errors.ts";
+import { type Eraser, eraseTree, markTree, unmarkTree } from "./erase.ts";
+import { erasureOf } from "./history.ts";
+import { finder, ordersInCheckout } from "./lookups.ts";
+import { type Format, printRecord } from "./output.ts";
+import { formatCount, withProgress } from "./progress.ts";
+import { readActualRun } from "./start-checkout.ts";
+
+/** `account erase`: what it would erase, why it refuses, and the confirmation. */
+
+type Options = Format & Caller & { readonly yes?: string; readonly wait: number };
+
+const findAccount = finder("account", readStoredAccount);
+
+const countRecords = async (top: Account): Promise<Record<string, number>> => {
+  const numbers = Object.fromEntries(recordKinds.map((kind) => [kind, 0]));
+  let total = 0;
+  await withProgress(
+    async () => {
+      for await (const { kind } of recordsOf(top)) {
+        numbers[kind] = (numbers[kind] ?? 0) + 1;
+        total += 1;
+      }
+    },
+    () => `Counting … ${formatCount(total)} records`,
+  );
+  return numbers;
+};
+
+const maxNamed = 10;
+const named = (all: readonly string[]) =>
+  [...all.slice(0, maxNamed), ...(all.length > maxNamed ? [`${formatCount(all.length - maxNamed)} more`] : [])].join(
+    ", ",
+  );
+
+/** Throws if an order of the tree is being checked out, or if the tree owns requests of an order outside of it. */
+const refuse = async (top: Account): Promise<void> => {
+  const own = (await ordersInCheckout()).filter((one) => canAccess(top.id, { ...one, id: one.account }));
+  const running: string[] = [];
+  for (const { id } of own) {
+    const run = await readActualRun(id);
+    if (run && isOpen(run)) running.push(id);
+  }
+  if (running.length > 0)
+    throw new CommandError(
+      `Nothing was erased. These orders are being checked out: ${named(running)}. Repeat the command when their runs have ended.`,
+    );
+  const elsewhere: string[] = [];
+  for await (const { id } of accountTree(top))
+    for await (const request of requestsElsewhere(top.id, id))
+      elsewhere.push(`${request.id} of the order ${request.order}`);
+  if (elsewhere.length > 0)
+    throw new CommandError(
+      `Nothing was erased. These requests belong to orders of accounts above, which would lack them: ${named(elsewhere)}. Erase the account of the order.`,
+    );
+};
+
+export const eraseAccount = async (id: string, { yes, wait, ...called }: Options): Promise<void> => {
+  const erased = (await readStoredAccount(id)) ? undefined : await erasureOf(id);
+  if (erased) throw new CommandError(`The account ${id} was erased at ${erased.at}.`);
+  const account = await findAccount(id);
+  if (yes !== undefined && yes !== account.name)
+    throw new UsageError(`--yes must be the name of the account, which is: ${account.name}`);
+  // A repeated command erases the rest of what the first one counted.
+  const numbers = await countRecords(account);
+  if (!account.erasing) await withProgress(() => refuse(account));
+  if (yes === undefined) {
+    printRecord({ account: account.id, name: account.name, ...numbers }, called);
+    const state = account.erasing ? "Its erasure has begun, and this is left." : "Nothing was erased.";
+    return console.error(
+      `${state} To erase all of it, which cannot be undone, repeat the command with --yes <the name>.`,
+    );
+  }
+  const levels = await withProgress(() => markTree(account, numbers), "Marking the accounts …");
+  // A run, or a request, that began before the mark. Nothing has been erased yet: from the mark on, none begins.
+  await refuse(account).catch(async (error: unknown) => {
+    await unmarkTree(levels);
+    throw error;
+  });
+  const marked = await findAccount(account.id);
+  const progress: Eraser["progress"] = { removed: 0, waiting: undefined };
+  await withProgress(
+    async () => eraseTree(marked, { levels, waitMs: wait * 1000, progress }, await operatorOrigin(called)),
+    () => [`Erasing … ${formatCount(progress.removed)} items removed`, progress.waiting].filter(Boolean).join("; "),
+  );
+  printRecord({ account: account.id, name: account.name, erased: true, ...marked.erasing }, called);
+  console.error('Backups and versions keep it for a while: see "What is kept of an erased account" in SECURITY.md.');
+};
+
+export const seconds = (text: string): number => {
+  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("It must be a whole number of seconds.");
+  return Number(text);
+};

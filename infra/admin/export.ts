@@ -1,0 +1,259 @@
+import { createReadStream, createWriteStream, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { pipeline } from "node:stream/promises";
+import * as z from "zod/mini";
+import { readAttachment } from "../../shared/attachments/attachments.ts";
+import { fileKey } from "../../shared/attachments/file-keys.ts";
+import { openFile } from "../../shared/attachments/files.ts";
+import { FileError, verified } from "../../shared/checkout/carrier-form.ts";
+import { forEachConcurrently } from "../../shared/checkout/for-each-concurrently.ts";
+import { recordOf } from "../../shared/history/record.ts";
+import { Ulid } from "../../shared/schema/fields.ts";
+import { parentIn } from "../../shared/table/keys.ts";
+import { transact } from "../../shared/table/write.ts";
+import { readStoredAccount } from "../../shared/tenants/accounts.ts";
+import type { Account } from "../../shared/tenants/tenant-schema.ts";
+import { lock } from "../local/data.ts";
+import { isDiskFull } from "../local/disk-full.ts";
+import { makeFolder, readJsonFile, writeJson } from "../local/json-file.ts";
+import { type AccountRecord, recordKinds, recordsOf } from "./account-records.ts";
+import { type Caller, operatorOrigin } from "./apply-command.ts";
+import { CommandError } from "./command-errors.ts";
+import { finder } from "./lookups.ts";
+import { type Format, printRecord } from "./output.ts";
+import { formatCount, withProgress } from "./progress.ts";
+
+/**
+ * `account export`. The records are written first, as one unit; then the files. Each file gets its name once it is complete and
+ * verified, so a repeated command continues after whatever was interrupted.
+ */
+
+/** The state of an export, in its folder. `records` counts the records, by kind, once all are written. */
+const State = z.object({
+  format: z.literal(1),
+  account: z.string(),
+  with_secrets: z.boolean(),
+  records: z.nullable(z.record(z.string(), z.int())),
+  complete: z.boolean(),
+});
+type State = z.infer<typeof State>;
+
+type Options = Format & Caller & { readonly to: string; readonly withSecrets: boolean };
+
+type Export = { readonly folder: string; readonly account: Account; state: State };
+
+/** The account must be erased no further than its name. */
+const findAccount = finder("account", readStoredAccount);
+
+const stateFile = (folder: string) => join(folder, "export.json");
+const checksums = "SHA256SUMS";
+
+const save = (one: Export, changes: Partial<State>) => {
+  one.state = { ...one.state, ...changes };
+  writeJson(stateFile(one.folder), one.state);
+};
+
+/** Refuses a folder with anything in it that is not an export of this account with the same options. */
+const requireOwn = (folder: string, wanted: Pick<State, "account" | "with_secrets">): State => {
+  const first: State = { format: 1, ...wanted, records: null, complete: false };
+  if (!existsSync(folder)) return first;
+  if (!statSync(folder).isDirectory())
+    throw new CommandError(`${folder} is not a folder: choose another one with --to.`);
+  const found = readJsonFile(State, stateFile(folder));
+  if (found && (found.account !== wanted.account || found.with_secrets !== wanted.with_secrets)) {
+    const secrets = found.with_secrets ? "with secrets" : "without secrets";
+    throw new CommandError(
+      `${folder} has an export of the account ${found.account} ${secrets}: choose another folder with --to.`,
+    );
+  }
+  // What is left if the process ended before the state was written.
+  const others = readdirSync(folder).filter((name) => !/^(lock\.db(-journal)?|export\.json\.new)$/.test(name));
+  if (!found && others.length > 0)
+    throw new CommandError(`${folder} is not empty, and not an export: choose another folder with --to.`);
+  return found ?? first;
+};
+
+export const exportAccount = async (id: string, { to, withSecrets, ...called }: Options): Promise<void> => {
+  const account = await findAccount(id);
+  if (account.erasing) throw new CommandError(`The account ${account.id} is being erased.`);
+  const folder = resolve(to);
+  const wanted = { account: account.id, with_secrets: withSecrets };
+  requireOwn(folder, wanted);
+  makeFolder(folder);
+  const locked = lock(folder);
+  try {
+    const one: Export = { folder, account, state: requireOwn(folder, wanted) };
+    if (one.state.complete) console.error("This export was complete: for a newer one, choose another folder.");
+    else await complete(one, called);
+    printRecord({ account: account.id, folder, ...one.state.records }, called);
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    throw new CommandError(`The disk of ${folder} is full. Free space, and repeat the command: it continues.`);
+  } finally {
+    locked.close();
+    await rm(join(folder, "lock.db"), { force: true });
+  }
+};
+
+const complete = async (one: Export, caller: Caller) => {
+  // Recorded before anything is read, and again if the command is repeated.
+  await transact({ event: recordExport(one, await operatorOrigin(caller)) });
+  save(one, {});
+  if (one.state.records === null) save(one, { records: await writeRecords(one) });
+  await writeFiles(one);
+  save(one, { complete: true });
+};
+
+const recordExport = (
+  { account: { id, version }, state }: Export,
+  origin: Awaited<ReturnType<typeof operatorOrigin>>,
+) =>
+  recordOf(
+    {
+      type: "account.exported",
+      account: id,
+      resource: { type: "account", id, version },
+      ...(state.with_secrets && { evidence: { reason: "With secrets." } }),
+    },
+    origin,
+  );
+
+/** The properties of a record that are secrets: those of switches, and the hashes of keys. */
+const isSecret = (name: string) => name.endsWith("_secret") || name === "sha256";
+
+/** Returns what is exported of a record: its attributes, and in whose partition it is. */
+const exported = ({ kind, item }: AccountRecord, { state }: Export): object => {
+  const { pk, sk: _, lookup: _index, ...attributes } = item;
+  const hasSecrets = kind === "switches" || kind === "keys";
+  const all = { ...attributes, ...(kind === "keys" && { sha256: pk.replace("KEY#", "") }) };
+  const allowed = Object.entries(all).filter(([name]) => state.with_secrets || !hasSecrets || !isSecret(name));
+  const parent = kind === "orders" || kind === "requests" ? undefined : parentIn(pk);
+  return { ...Object.fromEntries(allowed), ...(parent && kind !== "events" && { parent }) };
+};
+
+/** DynamoDB returns attributes in any order. */
+const sorted = (_: string, value: unknown): unknown =>
+  value !== null && typeof value === "object" && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+    : value;
+
+/** A file that is written line by line, under a temporary name until it is complete. */
+const startLines = async (path: string) => {
+  const part = `${path}.part`;
+  const file: FileHandle = await open(part, "w", 0o600);
+  let pending = "";
+  const flush = async () => {
+    const text = pending;
+    pending = "";
+    await file.appendFile(text);
+  };
+  return {
+    add: async (line: string) => {
+      pending += `${line}\n`;
+      if (pending.length > 65_536) await flush();
+    },
+    finish: async () => {
+      await flush();
+      await file.sync();
+      await file.close();
+      await rename(part, path);
+    },
+    close: () => file.close(),
+  };
+};
+
+/** A line of attachments.jsonl, as far as its file is concerned. */
+const Listed = z.object({
+  id: Ulid,
+  parent: z.object({ type: z.enum(["order", "request"]), id: Ulid }),
+  bytes: z.number(),
+  sha256: z.string(),
+});
+type Listed = z.infer<typeof Listed>;
+
+/** Only ids make up a path. */
+const pathOf = ({ parent, id }: Listed) => join("files", parent.id, id);
+
+const writeRecords = async (one: Export) => {
+  const counts = new Map<string, number>(recordKinds.map((kind) => [kind, 0]));
+  const files = new Map<string, Awaited<ReturnType<typeof startLines>>>();
+  const sums = await startLines(join(one.folder, checksums));
+  try {
+    for (const kind of recordKinds) files.set(kind, await startLines(join(one.folder, `${kind}.jsonl`)));
+    const progress = () =>
+      `Exporting … ${formatCount([...counts.values()].reduce((sum, count) => sum + count, 0))} records`;
+    await withProgress(async () => {
+      for await (const record of recordsOf(one.account)) {
+        // Otherwise, each export would differ from the one before it.
+        if (record.item.type === "account.exported") continue;
+        const line = exported(record, one);
+        counts.set(record.kind, (counts.get(record.kind) ?? 0) + 1);
+        await files.get(record.kind)?.add(JSON.stringify(line, sorted));
+        if (record.kind !== "attachments") continue;
+        const file = z.parse(Listed, line);
+        await sums.add(`${file.sha256}  ${pathOf(file).replaceAll("\\", "/")}`);
+      }
+      for (const file of [sums, ...files.values()]) await file.finish();
+    }, progress);
+  } catch (error) {
+    for (const file of [sums, ...files.values()]) await file.close().catch(() => {});
+    throw error;
+  }
+  return Object.fromEntries(counts);
+};
+
+const filesAtOnce = 8;
+
+async function* listedFiles({ folder }: Export): AsyncGenerator<Listed> {
+  const lines = createInterface({ input: createReadStream(join(folder, "attachments.jsonl")), crlfDelay: Infinity });
+  for await (const line of lines) yield z.parse(Listed, JSON.parse(line));
+}
+
+/** The most problems that are listed. */
+const maxListed = 20;
+
+const writeFiles = async (one: Export) => {
+  const [total, counts] = [one.state.records?.attachments ?? 0, { done: 0, deleted: 0 }];
+  const problems: string[] = [];
+  const progress = () => `Exporting … ${formatCount(counts.done)} of ${formatCount(total)} files`;
+  await withProgress(
+    () =>
+      forEachConcurrently(filesAtOnce, listedFiles(one), async (file) => {
+        const problem = await writeFile(one, file);
+        counts.done += 1;
+        if (problem === "deleted") counts.deleted += 1;
+        else if (problem !== undefined) problems.push(problem);
+      }),
+    progress,
+  );
+  if (counts.deleted > 0)
+    console.error(
+      `${formatCount(counts.deleted)} of the attachments were deleted during the export, with their files.`,
+    );
+  if (problems.length === 0) return;
+  const rest = problems.length > maxListed ? [`And ${formatCount(problems.length - maxListed)} more.`] : [];
+  const list = [...problems.slice(0, maxListed), ...rest].join("\n");
+  throw new CommandError(`${list}\nEverything else is exported. Repeat the command once these files are restored.`);
+};
+
+/** Returns the problem of a file that cannot be exported, or "deleted" if its attachment was deleted meanwhile. */
+const writeFile = async ({ folder }: Export, file: Listed): Promise<string | undefined> => {
+  const path = join(folder, pathOf(file));
+  const found = await stat(path).catch(() => undefined);
+  if (found?.size === file.bytes) return undefined;
+  mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
+  const part = `${path}.part`;
+  try {
+    const stored = verified(file, () => openFile(fileKey(file.parent, file.id)));
+    await pipeline(stored, createWriteStream(part, { mode: 0o600, flush: true }));
+    await rename(part, path);
+    return undefined;
+  } catch (error) {
+    await rm(part, { force: true });
+    if (!(error instanceof FileError)) throw error;
+    if (error.gone && !(await readAttachment(file.parent, file.id))) return "deleted";
+    return `The attachment ${basename(path)} of ${file.parent.type} ${file.parent.id}: ${error.message}.`;
+  }
+};

@@ -1,0 +1,298 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { beforeEach, describe, expect, it } from "vitest";
+import { fileKey } from "../../../shared/attachments/file-keys.ts";
+import { allFiles, putFile } from "../../../shared/attachments/files.ts";
+import { sweepOrphanFiles } from "../../../shared/attachments/sweep.ts";
+import { beginRun } from "../../../shared/checkout/checkout-run.ts";
+import { newId } from "../../../shared/schema/fields.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { get } from "../../../shared/table/read.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { interceptCalls } from "../../support/fault-proxy/intercept.ts";
+import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import { customerTree, everything, expireSoon, resellers } from "../../support/fixtures/account-tree.ts";
+import { apply } from "../../support/fixtures/apply.ts";
+import { form } from "../../support/fixtures/attachments.ts";
+import { storeRun } from "../../support/fixtures/runs.ts";
+import { newSwitch, patch, post } from "../../support/fixtures/switches.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { sendFile, storedFile } from "../../support/fixtures/upload-content.ts";
+import { prepareUpload } from "../../support/fixtures/uploads.ts";
+import { allowOnly } from "../../support/models/iam.ts";
+import { checkInvariants } from "../../support/models/invariants.ts";
+import { failure } from "../../support/processes/failure.ts";
+import { admin, adminJson } from "../../support/requests/admin.ts";
+import { call } from "../../support/requests/client.ts";
+import { startOnNewTable } from "../../support/servers/own-table.ts";
+import { byExtent } from "../../support/setup/extent.ts";
+
+let reseller: Awaited<ReturnType<typeof resellers>>;
+let before: string[];
+beforeEach(async () => {
+  await startOnNewTable();
+  reseller = await resellers();
+  before = await everything();
+});
+
+const erase = (account: string, ...more: string[]) =>
+  admin(["account", "erase", account, "--yes", "Zebra 0", "--wait", "0", ...more]);
+
+/** The one item that stays: the event. What the reseller's own requests have stored of Idempotency-Keys expires. */
+const afterwards = async () => (await everything()).filter((one) => !before.includes(one));
+
+const erasure = (account: string) =>
+  expect.stringContaining(`"type":"account.erased"`) && expect.stringContaining(account);
+
+describe("account erase", () => {
+  it("prints what it would erase, by kind and number, and erases nothing without the name", async () => {
+    const { top } = await customerTree(reseller, 2);
+    const all = await everything();
+    const numbers = {
+      accounts: 2,
+      users: 2,
+      keys: 2,
+      switches: 2,
+      orders: 4,
+      requests: 5,
+      attachments: 8,
+      receipts: 2,
+    };
+    const printed = await adminJson(["account", "erase", top.account]);
+    expect(printed).toEqual({
+      ...{ account: top.account, name: "Zebra 0", ...numbers, checkouts: 2, uploads: 4, unfinished_deletes: 2 },
+      ...{ idempotency_keys: 2, events: printed.events },
+    });
+    expect(await admin(["account", "erase", top.account])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/attachments +8\n/),
+      stderr: expect.stringMatching(/Nothing was erased\. To erase all of it, .* --yes <the name>/),
+    });
+    expect(await admin(["account", "erase", top.account, "--yes", "zebra 0"])).toEqual(
+      failure(2, "--yes must be the name of the account, which is: Zebra 0"),
+    );
+    expect(await everything()).toEqual(all);
+  });
+
+  it("leaves one event of a tree of 8 levels, and of everybody else every byte", async () => {
+    const { top, all } = await customerTree(reseller, 7);
+    const { numbers } = await adminJson(["account", "erase", top.account]).then((numbers) => ({ numbers }));
+    const allowAll = allowOnly("OperatorPolicy");
+    const printed = await adminJson([
+      ...[
+        "account",
+        "erase",
+        top.account.toLowerCase(),
+        "--yes",
+        "Zebra 0",
+        "--wait",
+        "0",
+        "--on-behalf-of",
+        "Ticket 1",
+      ],
+    ]);
+    allowAll();
+    expect(printed).toEqual({ ...numbers, erased: true });
+    const left = await afterwards();
+    expect(left).toEqual([erasure(top.account)]);
+    expect(left.join()).not.toMatch(/Zebra/);
+    for (const { account, order, request } of all.slice(1))
+      expect(left.join()).not.toMatch(`${account}|${order}|${request}`);
+    expect((await everything()).length).toBe(before.length + 1);
+    for (const { key, attachments } of all) expect((await call("GET", attachments, { key })).status).toBe(401);
+    expect(await checkInvariants(new Date())).toEqual([]);
+    const { account: _, name: _name, ...kinds } = numbers;
+    const { events } = await adminJson(["history", "account", top.account]);
+    expect(events).toEqual([
+      expect.objectContaining({
+        ...{ type: "account.erased", account: top.account, resource: { type: "account", id: top.account, version: 2 } },
+        ...{ numbers: kinds, actor: { type: "operator", id: "local", on_behalf_of: "Ticket 1" }, parent: null },
+      }),
+    ]);
+    expect((await adminJson(["history", "account", reseller.id])).events.at(-1)).toEqual(events[0]);
+    expect(await adminJson(["find", top.account])).toMatchObject({ found: [{ type: "account", id: top.account }] });
+    expect(await erase(top.account)).toEqual(failure(1, `The account ${top.account} was erased at 2`));
+  });
+
+  it("erases a root account, whose event is in the history of its id", async () => {
+    const { accounts } = await apply({ accounts: { root: { name: "Zebra 0" } }, orders: { o: { account: "root" } } });
+    const id = accounts.root?.id ?? "";
+    expect((await erase(id)).code).toBe(0);
+    expect(await afterwards()).toEqual([erasure(id)]);
+    expect((await adminJson(["history", "account", id])).events).toMatchObject([
+      { numbers: { accounts: 1, orders: 1 } },
+    ]);
+    expect(await admin(["account", "list"])).toMatchObject({ stdout: expect.not.stringContaining(id) });
+  });
+
+  it("is completed by the same command, wherever it was killed", async () => {
+    const { top } = await customerTree(reseller, byExtent({ sample: 2, most: 3, all: 7 }));
+    const { account: _, name: _name, ...numbers } = await adminJson(["account", "erase", top.account]);
+    let kills = 0;
+    for (let writes = 0; ; writes += byExtent({ sample: 7, most: 3, all: 1 })) {
+      let left = writes;
+      const stop = interceptCalls(async ({ operation }, pass) => {
+        if (!/^(TransactWriteItems|DeleteObject)$/.test(operation)) return pass();
+        if (left < 0) throw new Error("killed");
+        left -= 1;
+        const result = await pass();
+        if (left < 0) throw new Error("killed");
+        return result;
+      });
+      const { code, stderr } = await erase(top.account);
+      stop();
+      // It was killed after its last write.
+      if (code === 0 || stderr.includes("was erased at")) break;
+      expect(stderr).toContain("killed");
+      kills += 1;
+    }
+    expect(kills).toBeGreaterThan(3);
+    expect(await afterwards()).toEqual([erasure(top.account)]);
+    expect((await adminJson(["history", "account", top.account])).events).toMatchObject([{ numbers }]);
+  });
+
+  it("says of an erase that has begun what is left of it, and lets nobody add to the account", async () => {
+    const { top, all } = await customerTree(reseller, 2);
+    const isLastWrite = ({ operation, items }: TableCall) =>
+      operation === "TransactWriteItems" && items.some(({ pk }) => pk.startsWith("SWITCH#"));
+    beforeTableCall(isLastWrite, async () => {
+      throw new Error("killed");
+    });
+    expect(await erase(top.account)).toEqual(failure(1, "killed"));
+    expect(await admin(["account", "erase", top.account])).toMatchObject({
+      stderr: expect.stringContaining("Its erasure has begun, and this is left."),
+    });
+    const attached = await call("POST", top.attachments, { key: reseller.key, body: form() });
+    expect([attached.status, (await call("GET", top.attachments, { key: top.key })).status]).toEqual([404, 401]);
+    expect((await post(reseller.key, { name: "New" }, `/api/v1/accounts/${top.account}/switches`)).status).toBe(404);
+    const inErased = "belongs to an account that is being erased";
+    for (const [document, detail] of [
+      [{ accounts: { a: { name: "A", parent: top.account } } }, inErased],
+      [{ users: { a: { account: top.account, permissions: [] } } }, inErased],
+      [{ orders: { a: { account: all[1]?.account } } }, inErased],
+      [{ requests: { a: { order: top.order, type: "PORT_IN" } } }, inErased],
+      [{ accounts: { a: { id: top.account, name: "A" } } }, "is being erased"],
+    ] as const)
+      expect(await admin(["apply", "-"], { input: JSON.stringify(document) })).toEqual(failure(1, detail));
+    expect(await beginRun({ order_id: top.order, run: "new" }, new Date())).toMatchObject({
+      ...{ next: "FAIL", reason: "The order's account is being erased." },
+    });
+    expect((await erase(top.account)).code).toBe(0);
+    expect(await afterwards()).toEqual([erasure(top.account)]);
+  });
+
+  it("refuses while an order is checked out, also if that began a moment before, and keeps everything", async () => {
+    const { top, all } = await customerTree(reseller, 2);
+    const order = all[1]?.order ?? "";
+    const stored = await everything();
+    await storeRun(order, { run: "now", status: "RUNNING", started_at: new Date().toISOString() });
+    const refused = `Nothing was erased. These orders are being checked out: ${order}. Repeat the command when`;
+    for (const command of [() => admin(["account", "erase", top.account]), () => erase(top.account)])
+      expect(await command()).toEqual(failure(1, refused));
+    await storeRun(order, { status: "FAILED", reason: "Zebra" });
+    const isMark = ({ updates }: TableCall) => updates.some(({ Key }) => Key.pk === keys.account(top.account).pk);
+    beforeTableCall(isMark, async () => {
+      await transact({ open: { put: { ...keys.openCheckout(order), id: order } } });
+      await storeRun(order, { run: "now", status: "RUNNING", started_at: new Date().toISOString() });
+    });
+    expect(await erase(top.account)).toEqual(failure(1, refused));
+    expect((await call("GET", top.attachments, { key: top.key })).status).toBe(200);
+    await storeRun(order, { status: "FAILED", reason: "Zebra" });
+    const withoutVersions = (all: readonly string[]) => all.filter((one) => !/"name":"Zebra \d"/.test(one));
+    expect(withoutVersions(await everything()).length).toBe(withoutVersions(stored).length);
+    expect((await erase(top.account)).code).toBe(0);
+    expect(await afterwards()).toEqual([erasure(top.account)]);
+  });
+
+  it("refuses an account that owns requests of an order of an account above, and names them", async () => {
+    const { top, all } = await customerTree(reseller, 2);
+    const second = all[1]?.account ?? "";
+    const [request = ""] = (await adminJson(["request", "list", "--order", top.order]))
+      .filter(({ account }: { account: string }) => account === second)
+      .map(({ id }: { id: string }) => id);
+    const named = `which would lack them: ${request} of the order ${top.order}. Erase the account of the order.`;
+    const command = ["account", "erase", second, "--yes", "Zebra 1", "--wait", "0"];
+    expect(await admin(command)).toEqual(failure(1, named));
+    expect((await erase(top.account)).code).toBe(0);
+  });
+
+  it("leaves nothing of what uploads, switches, apply, checkouts and a sweep write at the same time", async () => {
+    const { top, all } = await customerTree(reseller, byExtent({ sample: 2, most: 3, all: 7 }));
+    const one = await newSwitch(reseller.key, { name: "Busy" }, `/api/v1/accounts/${top.account}/switches`);
+    let isOver = false;
+    const outcomes = new Set<string>();
+    const again = async (name: string, act: (nth: number) => Promise<unknown>) => {
+      for (let nth = 0; !isOver; nth += 1) {
+        outcomes.add(`${name} ${await act(nth).catch((error: Error) => error.constructor.name)}`);
+        // Otherwise, the erase would take as long as all of these can write.
+        await sleep(50);
+      }
+    };
+    const status = async (response: Promise<{ readonly status: number }>) => (await response).status;
+    const writers = [
+      ...all.map(({ attachments, key }) =>
+        again("upload", (nth) =>
+          status(call("POST", attachments, { key: nth % 2 ? key : reseller.key, body: form() })),
+        ),
+      ),
+      again("create", (nth) =>
+        status(post(reseller.key, { name: `New ${nth}` }, `/api/v1/accounts/${top.account}/switches`)),
+      ),
+      again("patch", (nth) => status(patch(reseller.key, one.id, { name: `Busy ${nth}` }))),
+      again("apply", async () => {
+        await apply({
+          users: { a: { account: top.account, permissions: [] } },
+          orders: { o: { account: all.at(-1)?.account } },
+          requests: { r: { order: "o", type: addMessagingNumbers } },
+        });
+      }),
+      again("begin", async (nth) => (await beginRun({ order_id: newId(), run: `run-${nth}` }, new Date())).next),
+      again("sweep", async () => (await sweepOrphanFiles({ now: new Date(), all: true })).finished),
+    ];
+    const erased = await erase(top.account, "--wait", "2");
+    isOver = true;
+    await Promise.all(writers);
+    expect(erased).toMatchObject({ code: 0 });
+    for (const one of ["upload 201", "upload 404", "upload 401", "create 201", "create 404", "patch 200", "patch 404"])
+      expect(outcomes).toContain(one);
+    const left = (await afterwards()).filter((item) => !item.includes('"SWEEP"'));
+    expect(left).toEqual([erasure(top.account)]);
+    expect(await checkInvariants(new Date())).toEqual([]);
+  });
+
+  it("waits until no file can come to the URL of an upload, and removes one that came meanwhile", async () => {
+    const { top } = await customerTree(reseller, 1);
+    const content = new Uint8Array([1, 2, 3]);
+    const upload = await prepareUpload(top.attachments, top.key, content);
+    const parent = { type: "request", id: top.request } as const;
+    await expireSoon(parent, upload.id, 2);
+    const isOrderGone = ({ operation, items }: TableCall) =>
+      operation === "TransactWriteItems" && items.some(({ pk, sk }) => pk === keys.order(top.order).pk && pk === sk);
+    beforeTableCall(isOrderGone, async () => expect(await sendFile(upload, content)).toBe(200));
+    expect((await erase(top.account)).code).toBe(0);
+    expect(await afterwards()).toEqual([erasure(top.account)]);
+  });
+
+  it("removes the file of an upload that crashed before its metadata were written", async () => {
+    const { top } = await customerTree(reseller, 1);
+    await putFile(fileKey({ type: "order", id: top.order }, newId()), storedFile(new Uint8Array([1])));
+    expect((await erase(top.account)).code).toBe(0);
+    expect(await afterwards()).toEqual([erasure(top.account)]);
+    expect((await Array.fromAsync(allFiles())).length).toBe(0);
+  });
+
+  it("erases a tree and one below it at the same time, and keeps the event of neither in an erased account", async () => {
+    const { top, all } = await customerTree(reseller, 3);
+    const last = all[2];
+    const isEnd = ({ items }: TableCall) => items.some(({ sk }) => sk.startsWith("EVENT#")) && items.length > 2;
+    beforeTableCall(
+      (called) => called.operation === "TransactWriteItems" && isEnd(called),
+      async () => {
+        await transact({ mark: { update: keys.account(all[1]?.account ?? ""), set: { erasing: {} }, when: {} } });
+      },
+    );
+    const below = await admin(["account", "erase", last?.account ?? "", "--yes", "Zebra 2", "--wait", "0"]);
+    expect([below.code, await get(keys.account(last?.account ?? ""))]).toEqual([0, undefined]);
+    expect((await erase(top.account)).code).toBe(0);
+    expect(await afterwards()).toEqual([erasure(top.account)]);
+  });
+});
