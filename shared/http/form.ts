@@ -256,9 +256,10 @@ const partOf = (name: string, kind: PartKind, filename: string | undefined, { he
 const textOf = (name: string, contentType: string, content: Buffer): string => {
   const parameters = contentType.matchAll(/;\s*([^\s=;"]+)\s*=\s*(?:"([^"]*)"|([^\s;]*))/g);
   const charsets = Array.from(parameters, ([, parameter = "", quoted, token = ""]) =>
-    parameter.toLowerCase() === "charset" ? (quoted ?? token).trim().toUpperCase() : "",
-  );
-  const [charset = "UTF-8", another] = new Set(charsets.filter(Boolean));
+    parameter.toLowerCase() === "charset" ? (quoted ?? token).trim() : "",
+  ).filter(Boolean);
+  const [charset = "UTF-8"] = charsets;
+  const another = charsets.find((each) => each.toLowerCase() !== charset.toLowerCase());
   if (another !== undefined)
     throw unreadable(`${name} has two charsets, ${printable(charset)} and ${printable(another)}`);
   try {
