@@ -128,6 +128,12 @@ export const fileTooLarge = (limitBytes: number) => {
   return apiError("payload_too_large", detail, { limit_bytes: limitBytes, direct_upload: true });
 };
 
+/** For a gateway that cannot tell a body that is too large from a request that cannot be read. */
+export const tooLargeOrUnreadable = (limitBytes: number) => {
+  const detail = `The file is larger than ${limitBytes} bytes, and needs a direct upload; or the request can't be read.`;
+  return apiError("payload_too_large", detail, { limit_bytes: limitBytes, direct_upload: true });
+};
+
 export const unsupportedMediaType = (expected: string, detail = `The Content-Type must be ${expected}.`) =>
   apiError("unsupported_media_type", detail, { expected });
 

@@ -132,6 +132,8 @@ const accessLogFormat = {
   bytes: "$context.responseLength",
   ms: "$context.responseLatency",
   integration_ms: "$context.integrationLatency",
+  // Lambda's status, not the function's: 429 for a function that was throttled.
+  integration_status: "$context.integration.integrationStatus",
   error_type: "$context.error.responseType",
   trace: "$context.xrayTraceId",
 };

@@ -11,7 +11,9 @@ import { mapped } from "../../shared/schema/fields.ts";
  */
 const gatewayErrors = (maxFileBytes: number) =>
   ({
-    DEFAULT_5XX: errors.internalError(),
+    // A function that was throttled, was killed, or returned too much. A throttled one is an INTEGRATION_FAILURE, by reports from the
+    // field; AWS does not document it. https://repost.aws/questions/QUL-z6rJbmR4meafB7MzYXxw
+    DEFAULT_5XX: errors.serviceUnavailable(),
     MISSING_AUTHENTICATION_TOKEN: errors.notFound(),
     RESOURCE_NOT_FOUND: errors.notFound(),
     INVALID_SIGNATURE: errors.notFound(),
@@ -20,8 +22,10 @@ const gatewayErrors = (maxFileBytes: number) =>
     UNSUPPORTED_MEDIA_TYPE: errors.notFound(),
     UNAUTHORIZED: errors.unauthorized(),
     INVALID_API_KEY: errors.unauthorized(),
-    BAD_REQUEST_BODY: unreadable,
     BAD_REQUEST_PARAMETERS: unreadable,
+    // An event above Lambda's limit. Without a validator, a request has no other reason for BAD_REQUEST_BODY. For a body above 10 MB,
+    // API Gateway sends plain text, which nothing can change. https://github.com/koki-develop/lgtm-generator/issues/10
+    BAD_REQUEST_BODY: errors.fileTooLarge(maxFileBytes),
     REQUEST_TOO_LARGE: errors.fileTooLarge(maxFileBytes),
     THROTTLED: errors.rateLimited(),
     QUOTA_EXCEEDED: errors.rateLimited(),
@@ -51,8 +55,9 @@ export const addGatewayResponses = (api: apigateway.RestApi, maxFileBytes: numbe
   const add = (name: string, response: Omit<apigateway.GatewayResponseOptions, "type">) =>
     api.addGatewayResponse(name, { type: apigateway.ResponseType.of(name), ...response });
   for (const [name, error] of Object.entries(gatewayErrors(maxFileBytes))) add(name, gatewayResponse(error));
-  // A status here would replace the status of all 4xx responses without a type, such as 400 and 431.
-  const { statusCode: _, ...untyped } = gatewayResponse(unreadable);
+  // A status here would replace the status of all 4xx responses without a type, such as 400 and 431. Callers send a file that is too
+  // large every day, and an unreadable request hardly ever. A template cannot tell them apart.
+  const { statusCode: _, ...untyped } = gatewayResponse(errors.tooLargeOrUnreadable(maxFileBytes));
   add("DEFAULT_4XX", untyped);
 };
 

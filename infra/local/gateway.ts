@@ -85,7 +85,7 @@ export const startGateway = async (options: GatewayOptions) => {
       report(outcome);
     } catch (error) {
       if (incoming.readableAborted) return report({});
-      const response = errorResponse(errors.internalError(), requestId);
+      const response = errorResponse(errors.serviceUnavailable(), requestId);
       if (outgoing.headersSent) outgoing.destroy();
       else send(outgoing, response);
       report({ response, error });
@@ -122,9 +122,10 @@ const requestHandler = (options: GatewayOptions) => {
     const matched = target && match(incoming.method ?? "", target.pathname);
     const handle = async (): Promise<Outcome> => {
       const body = await readBody(incoming);
+      if (!body) return { response: bodyTooLarge };
       if (!target || !matched) return reject(errors.notFound());
-      const event = body && proxyEvent(incoming, matched, target, body, requestId);
-      if (!event || eventBytes(event) > maxEventBytes) return reject(tooLarge(matched.route));
+      const event = proxyEvent(incoming, matched, target, body, requestId);
+      if (eventBytes(event) > maxEventBytes) return reject(tooLarge(matched.route));
       return queued(() => invoke(options, matched, event));
     };
     const bytes = declaredBytes(incoming);
@@ -166,6 +167,16 @@ const tokenBucket = ({ rate, burst }: Throttle) => {
   };
 };
 
+/**
+ * API Gateway sends this before its own error responses apply, so it is no document and has no request id.
+ * https://github.com/koki-develop/lgtm-generator/issues/10
+ */
+const bodyTooLarge: Response = {
+  status: 413,
+  headers: { "Content-Type": "text/plain" },
+  body: `HTTP content length exceeded ${maxBodyBytes} bytes.`,
+};
+
 /** Names the limit of the function, which is smaller than the gateway's. API Gateway names the same limit for every function. */
 const tooLarge = ({ reads }: Route): errors.ApiError => {
   if (reads.from === "json") return errors.payloadTooLarge(limits.jsonBytes);
@@ -190,7 +201,7 @@ const invoke = async (
   try {
     return await Promise.race([run(), tooSlow()]);
   } catch (error) {
-    return { response: errorResponse(errors.internalError(), requestId), error };
+    return { response: errorResponse(errors.serviceUnavailable(), requestId), error };
   } finally {
     ended.abort();
   }

@@ -17,7 +17,7 @@ export const errorResponse = (error: ApiError, requestId: string, status = error
   body: JSON.stringify(error.body),
 });
 
-/** Converts a function's result to a response. Throws for a result for which API Gateway would return 502. */
+/** Converts a function's result to a response. Throws for a result that API Gateway would not accept. */
 export const functionResponse = (result: APIGatewayProxyResult): Response => {
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes > lambdaResponseBytes)

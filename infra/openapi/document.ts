@@ -25,7 +25,7 @@ Every request requires the header \`Authorization: Bearer <API key>\`. A key has
 
 ## Documents
 
-Every document is an envelope with \`type\` and \`data\`. A response with one document has an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE: if the document has changed in the meantime, the request fails with 412. Send it as \`If-None-Match\` with a GET: if the document has not changed, the response is 304 without a body. As in RFC 9110, both headers apply to every request for one document: a GET also fails with 412 if \`If-Match\` does not list its \`ETag\`, and a PATCH or DELETE if \`If-None-Match\` does. Other requests ignore them. A GET accepts \`include\`, a comma-separated list of the related data to return under \`associations\` in each document. Every response has an \`X-Request-Id\`.
+Every document is an envelope with \`type\` and \`data\`. A response with one document has an \`ETag\`. Send it back as \`If-Match\` with a PATCH or DELETE: if the document has changed in the meantime, the request fails with 412. Send it as \`If-None-Match\` with a GET: if the document has not changed, the response is 304 without a body. As in RFC 9110, both headers apply to every request for one document: a GET also fails with 412 if \`If-Match\` does not list its \`ETag\`, and a PATCH or DELETE if \`If-None-Match\` does. Other requests ignore them. A GET accepts \`include\`, a comma-separated list of the related data to return under \`associations\` in each document. Every response has an \`X-Request-Id\`, except a 413 in plain text (see below).
 
 ## Lists
 
@@ -41,13 +41,13 @@ Every confirmed change is an event on the EventBridge bus of the deployment. An 
 
 ## Errors
 
-Every error response has the same body, \`{"errors": [...]}\`, and lists all errors of the request.
+Every error response has the same body, \`{"errors": [...]}\`, and lists all errors of the request. One exception: on AWS, a body above 10 MB returns 413 as plain text, without \`X-Request-Id\`. So decide by the status whether a file needs a direct upload.
 
 | Status | Code | Reason |
 | --- | --- | --- |
 ${rows}
 
-A request that cannot be read as HTTP returns 400, and one whose headers are too large returns 431, both with the code \`invalid_parameter\`.
+A request that cannot be read as HTTP returns 400, and one whose headers are too large returns 431, both with the code \`invalid_parameter\` (on AWS, \`payload_too_large\`).
 `;
 
 const info = {

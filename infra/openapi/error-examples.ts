@@ -89,12 +89,13 @@ export const reasons: Readonly<Record<errors.ErrorCode, string>> = {
   not_found: "A resource in the path does not exist, or the API key has no access to it.",
   precondition_failed:
     "The document has changed since the version in `If-Match`, or still has the version in `If-None-Match`.",
-  payload_too_large: "The body or the file is too large.",
+  payload_too_large: "The body or the file is too large. Above 10 MB, the response is plain text.",
   unsupported_media_type: "The body is not of the expected media type.",
   invalid_parameter: "A part of the body, a query parameter or a header is invalid. The response lists all of them.",
   rate_limited: "Too many requests. Retry after the number of seconds in `Retry-After`.",
   internal_error: "An internal error.",
-  service_unavailable: "S3 or DynamoDB is unavailable. Retry after the number of seconds in `Retry-After`.",
+  service_unavailable:
+    "The service, S3 or DynamoDB is unavailable. Retry after the number of seconds in `Retry-After`.",
 };
 
 const ErrorCodes = z.enum(errors.errorCodes.map(({ code }) => code));

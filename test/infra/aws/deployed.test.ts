@@ -273,6 +273,32 @@ describe("every resource", () => {
   });
 });
 
+describe("API Gateway returns", () => {
+  const gatewayResponse = (type: string) => {
+    const { ResponseTemplates, StatusCode, ResponseParameters } =
+      production.resources.get(`Api/${type}`)?.properties ?? {};
+    const [, code] = /"code":"(\w+)"/.exec(JSON.stringify(ResponseTemplates)) ?? [];
+    return { code, status: StatusCode, headers: textsIn(Object.keys(Object(ResponseParameters))).sort() };
+  };
+  const common = ["gatewayresponse.header.Cache-Control", "gatewayresponse.header.X-Request-Id"];
+
+  it.each(["INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT", "DEFAULT_5XX"])(
+    "503 with Retry-After for a function that was throttled, was killed or is too slow, as %s",
+    (type) => {
+      const headers = [common[0], "gatewayresponse.header.Retry-After", common[1]];
+      expect(gatewayResponse(type)).toEqual({ code: "service_unavailable", status: "503", headers });
+    },
+  );
+
+  it.each([
+    ["REQUEST_TOO_LARGE", "413"],
+    ["BAD_REQUEST_BODY", "413"],
+    ["DEFAULT_4XX", undefined],
+  ])("the code of a file that is too large for Lambda, as %s", (type, status) => {
+    expect(gatewayResponse(type)).toEqual({ code: "payload_too_large", status, headers: common });
+  });
+});
+
 it("every deployment that changes anything ends with the release of the sweep, which waits for all others", () => {
   const releases = stacks.map(({ template }) => /"RELEASE":"(\w+)"/.exec(JSON.stringify(template))?.[1]);
   expect(releases).toEqual([expect.any(String), undefined, expect.any(String), undefined]);

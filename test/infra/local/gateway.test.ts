@@ -145,18 +145,22 @@ describe("the local gateway", () => {
     const detail = `The body or the file is larger than ${limit_bytes} bytes.${hint}`;
     const params = { limit_bytes, ...more };
     const body = errorBody({ code: "payload_too_large", title: "Payload Too Large", detail, params });
-    // The first is too large for Lambda, the second also for API Gateway.
-    for (const size of [7_000_000, 11_000_000]) {
-      const sent = { method: "POST", headers: { "content-type": type }, body: new Uint8Array(size) };
-      await expectError(await fetch(url + path, sent), 413, body);
-    }
+    // Too large for Lambda, but not for API Gateway.
+    const sent = { method: "POST", headers: { "content-type": type }, body: new Uint8Array(7_000_000) };
+    await expectError(await fetch(url + path, sent), 413, body);
   });
 
-  it("returns 413 for a body without a Content-Length", async () => {
+  it.each([
+    ["with a Content-Length", () => new Uint8Array(10_485_761)],
+    ["without a Content-Length", () => ReadableStream.from(Array(12).fill(new Uint8Array(1_000_000)))],
+  ])("returns 413 as plain text for a body above 10 MB %s, as API Gateway does", async (_label, body) => {
     const { url } = await gateway(echo);
-    const body = ReadableStream.from(Array(12).fill(new Uint8Array(1_000_000)));
-    const response = await fetch(`${url}/things/1`, { method: "POST", body, duplex: "half" as const });
-    expect(response.status).toBe(413);
+    for (const path of ["/things/1", "/unknown"]) {
+      const response = await fetch(url + path, { method: "POST", body: body(), duplex: "half" as const });
+      const { status, headers } = response;
+      expect([status, headers.get("content-type"), headers.get("x-request-id")]).toEqual([413, "text/plain", null]);
+      expect(await response.text()).toBe("HTTP content length exceeded 10485760 bytes.");
+    }
   });
 
   it("throttles with a token bucket, and returns 429 with Retry-After", async () => {
@@ -185,16 +189,18 @@ describe("the local gateway", () => {
     expect(counts).toEqual([3, 0, 1, 3]);
   });
 
-  it("returns 500 without details for a function that throws or returns an invalid result", async () => {
-    const detail = "Something went wrong on our side.";
-    const body = errorBody({ code: "internal_error", title: "Internal Server Error", detail });
+  it("returns 503 without details for a function that throws or returns an invalid result", async () => {
+    const detail = "The service is temporarily unavailable: try again later.";
+    const body = errorBody({ code: "service_unavailable", title: "Service Unavailable", detail });
     for (const handler of [
       async () => Promise.reject(new Error("secret")),
       async () => JSON.parse("{}"),
       async () => ({ statusCode: 200, headers: { "X-Bad": "\n" }, body: "" }),
     ] satisfies Handler[]) {
       const { url } = await gateway(handler);
-      await expectError(await post(url), 500, body);
+      const response = await post(url);
+      expect(response.headers.get("retry-after")).toBe("2");
+      await expectError(response, 503, body);
     }
   });
 
@@ -243,7 +249,7 @@ describe("the local gateway", () => {
       const { url } = await gateway(async () => ({ statusCode: 200, body: `${body}x` }), { onRequest });
       const requestId = (await post(url)).headers.get("x-request-id");
       const error = new Error("The function's result has 6291557 bytes. Lambda's limit is 6291556.");
-      expect(served).toMatchObject([{ requestId, response: { status: 500 }, path: "/things/1", error }]);
+      expect(served).toMatchObject([{ requestId, response: { status: 503 }, path: "/things/1", error }]);
     }
   });
 
