@@ -30,7 +30,11 @@ const retry = [
 ] as const;
 
 /** The execution's name is the run's name. */
-const input = { "run.$": "$$.Execution.Name", "state.$": "$" } as const;
+const input = {
+  "run.$": "$$.Execution.Name",
+  "started_at.$": "$$.Execution.StartTime",
+  "state.$": "$",
+} as const;
 
 const task = (step: Step, next: string, whenItFails: string) =>
   ({

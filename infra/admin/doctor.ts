@@ -4,11 +4,13 @@ import { SFN } from "@aws-sdk/client-sfn";
 import type { Command } from "commander";
 import { doctorFile, filePrefix } from "../../shared/attachments/file-keys.ts";
 import { env } from "../../shared/env.ts";
-import { keys } from "../../shared/table/keys.ts";
+import { collections, keys } from "../../shared/table/keys.ts";
+import { query } from "../../shared/table/read.ts";
 import { askCarrier } from "./carrier-question.ts";
 import { adviceOn, CommandError, messageOf } from "./command-errors.ts";
 import { type Diagnosis, hasFault, printDiagnoses, type Verdict } from "./diagnosis.ts";
 import { checksOfStack, clientConfig, type Notice } from "./first-day.ts";
+import { accountsBelow } from "./lookups.ts";
 import { type Format, printJson } from "./output.ts";
 import { type DeployedStack, type TargetOptions, useTarget } from "./target.ts";
 
@@ -67,6 +69,25 @@ const checkStream = async () => {
   return `${LatestStreamLabel}, new images`;
 };
 
+/** A key is usually found below the first account. */
+const accountsToSearch = 100;
+
+/** The API responds to a request without a key whatever its table, even if that is a new one in place of the right one. */
+const checkKeys = async (): Promise<string | Notice> => {
+  let accounts = 0;
+  for await (const { id } of accountsBelow(null)) {
+    if ((await query(collections.accountKeys(id), { limit: 1 })).length > 0) return "there are accounts with keys";
+    accounts += 1;
+    if (accounts === accountsToSearch) break;
+  }
+  const remedy =
+    "If customers have keys, this is the wrong table: see `restoredTable` of the stage. Otherwise, create the first customer.";
+  if (accounts === 0) return { notice: "the table is empty: every request returns 401", remedy };
+  const searched = accounts === accountsToSearch ? `the first ${accounts} accounts have` : "no account has";
+  const notice = accounts === accountsToSearch ? `${searched} no key` : `${searched} a key: every request returns 401`;
+  return { notice, remedy };
+};
+
 const checkBucket = async () => {
   const s3 = new S3({ ...clientConfig, forcePathStyle: env.hasS3Endpoint() });
   await s3.listObjectsV2({ Bucket: env.bucketName(), Prefix: filePrefix, MaxKeys: 1 });
@@ -116,6 +137,7 @@ const checksOfTarget: readonly Check[] = [
     "No event is published. `./patchbay restore` turns on the stream of a restored table: see infra/runbook.md.",
   ],
   ["table's writes", checkTableWrites, "Nothing can be changed until this works."],
+  ["API keys", checkKeys],
   ["bucket", checkBucket],
   ["bucket's writes", checkBucketWrites, "No file can be uploaded until this works."],
   ["workflow", checkWorkflow],

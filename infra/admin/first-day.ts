@@ -11,7 +11,7 @@ import type { DeployedStack } from "./target.ts";
 /** A missing precaution: not a fault, but production should have it. */
 export type Notice = { readonly notice: string; readonly remedy: string };
 
-/** Without retries, a check reports the first failure. */
+/** Without retries, a check reports the first failure. Clients that only `doctor` needs are loaded late. */
 export const clientConfig = { ...clientSettings(5_000), maxAttempts: 1 };
 
 const readme = 'see "The first day" in infra/README.md';
@@ -66,31 +66,76 @@ const checkCarrierToken = async ({ outputs: { CarrierTokenArn } }: DeployedStack
   };
 };
 
-/** A sandbox without `alarmEmail` has no topic. */
-const checkAlarms = async ({ outputs: { AlarmTopicArn: TopicArn } }: DeployedStack): Promise<string | Notice> => {
+/** A sandbox without addresses has no topics. */
+const checkTopic = async (TopicArn: string | undefined, setting: string): Promise<string | Notice> => {
   const { Subscriptions = [] } = TopicArn ? await new SNS(clientConfig).listSubscriptionsByTopic({ TopicArn }) : {};
   const [confirmed] = Subscriptions.filter(({ SubscriptionArn }) => SubscriptionArn?.startsWith("arn:"));
-  if (confirmed) return `they notify ${confirmed.Endpoint}`;
+  if (confirmed) return `alarms notify ${confirmed.Endpoint}`;
   const [pending] = Subscriptions;
   if (!pending)
-    return { notice: "no one is notified of alarms", remedy: "Set `alarmEmail` in the stage's file, and deploy it." };
+    return { notice: "no one is notified", remedy: `Set \`${setting}\` in the stage's file, and deploy it.` };
   return {
-    notice: `the subscription of ${pending.Endpoint} is pending: no one is notified of alarms`,
+    notice: `the subscription of ${pending.Endpoint} is pending: no one is notified`,
     remedy: "Confirm it with the link in the email that AWS has sent.",
   };
 };
 
-/** Emulators lack most of the rest, so only their API is checked. */
+/** Stops the events, though nothing fails: an error of the reader itself, such as a missing permission, is only told here. */
+const checkReader = async ({ outputs, endpoint }: DeployedStack): Promise<string | Notice> => {
+  const { Lambda } = await import("@aws-sdk/client-lambda");
+  const reader = await new Lambda(clientConfig).getEventSourceMapping({ UUID: outputs.EventReaderId });
+  const { State = "in an unknown state", StateTransitionReason, LastProcessingResult = "", FunctionArn = "" } = reader;
+  if (!/^(Enabled|Enabling|Updating|Creating)$/.test(State))
+    throw new Error(`it is ${State.toLowerCase()} (${StateTransitionReason ?? "no reason is given"})`);
+  if (LastProcessingResult.startsWith("PROBLEM")) throw new Error(`its last result is "${LastProcessingResult}"`);
+  if (endpoint !== undefined) return State.toLowerCase();
+  const last = await lastRecordOf(FunctionArn);
+  if (!last) return `${State.toLowerCase()}; it has published no event in the last 24 hours`;
+  const text = `${State.toLowerCase()}; the last events were published at ${last.at.toISOString()}, ${last.ageMs} ms after their change`;
+  if (last.ageMs < lateMs) return text;
+  return { notice: text, remedy: "See `LateEvents` in infra/runbook.md." };
+};
+
+/** The alarm `LateEvents` is raised from there on. */
+const lateMs = 600_000;
+
+/** Returns when the function last ran, and how old its oldest record was, within a day: the stream keeps no older ones. */
+const lastRecordOf = async (functionArn: string) => {
+  const [FunctionName = "", alias] = functionArn.split(":").slice(6);
+  const Dimensions = [
+    { Name: "FunctionName", Value: FunctionName },
+    { Name: "Resource", Value: alias ? `${FunctionName}:${alias}` : FunctionName },
+  ];
+  const Metric = { Namespace: "AWS/Lambda", MetricName: "IteratorAge", Dimensions };
+  const { CloudWatch } = await import("@aws-sdk/client-cloudwatch");
+  const { MetricDataResults: [found] = [] } = await new CloudWatch(clientConfig).getMetricData({
+    StartTime: new Date(Date.now() - 86_400_000),
+    EndTime: new Date(),
+    ScanBy: "TimestampDescending",
+    MetricDataQueries: [{ Id: "age", MetricStat: { Metric, Period: 300, Stat: "Maximum" } }],
+  });
+  const [at] = found?.Timestamps ?? [];
+  const [ageMs = 0] = found?.Values ?? [];
+  return at && { at, ageMs };
+};
+
+/** Emulators lack most of the rest, so only their API and the reader of the stream are checked. */
 export const checksOfStack = (stack: DeployedStack) =>
   [
     ["API", () => checkBaseUrl(stack), "Look at its alarms and logs: see infra/runbook.md."],
+    [
+      "events",
+      () => checkReader(stack),
+      "Nothing is published. Enable the mapping (`aws lambda update-event-source-mapping --enabled`) within 24 hours, because the stream keeps no older events.",
+    ],
     ...(stack.endpoint === undefined
       ? ([
           ["deletion protection", () => checkProtection(stack)],
           ["backups", checkBackups],
           ["stack policy", () => checkStackPolicy(stack)],
           ["carrier's token", () => checkCarrierToken(stack)],
-          ["alarms", () => checkAlarms(stack)],
+          ["pages", () => checkTopic(stack.outputs.PageTopicArn, "pageEmail")],
+          ["tickets", () => checkTopic(stack.outputs.TicketTopicArn, "ticketEmail")],
         ] as const)
       : []),
   ] as const;

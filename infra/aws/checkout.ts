@@ -19,9 +19,10 @@ export const createCheckout = (scope: Construct, deployment: Deployment) => {
   const failure = stepFunction(scope, deployment, failStep, secret);
   const functions = steps.map((step) => {
     const handler = step === failStep ? failure : stepFunction(scope, deployment, step, secret);
-    return [placeholderOf(step), handler.functionArn] as const;
+    return { step, handler };
   });
-  const machine = stateMachine(scope, deployment, functions);
+  const arns = functions.map(({ step, handler }) => [placeholderOf(step), handler.functionArn] as const);
+  const machine = stateMachine(scope, deployment, arns);
   const release = releaseFunction(scope, deployment, machine);
   const names = [`<${logicalId(machine)}.Name>`, machineName(deployment.settings)];
   const wildcards = names.map((name) => [
@@ -29,7 +30,8 @@ export const createCheckout = (scope: Construct, deployment: Deployment) => {
     "The name of an execution contains the order's id and the number of the run. The state machine is the narrowest pattern that matches all of them.",
   ]);
   acknowledge(Stack.of(scope), Object.fromEntries(wildcards));
-  return { machine, secret, failure, release };
+  const carrierSteps = functions.flatMap(({ step, handler }) => (step.carrier ? [handler] : []));
+  return { machine, secret, failure, release, carrierSteps };
 };
 
 /** Created with a random value. An operator replaces it with the carrier's token: see infra/README.md. */

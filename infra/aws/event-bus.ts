@@ -32,7 +32,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
     environment: { EVENT_BUS_NAME: bus.eventBusName, DEAD_LETTERS_URL: deployment.deadLetters.queueUrl },
     statements: [allow(["events:PutEvents"], bus.eventBusArn), ...readStream(deployment, eventSourceArn)],
   });
-  new EventSourceMapping(scope, "Stream", {
+  const reader = new EventSourceMapping(scope, "Stream", {
     target: publisher,
     eventSourceArn,
     startingPosition: StartingPosition.TRIM_HORIZON,
@@ -51,7 +51,7 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
     onFailure: { bind: () => ({ destination: deployment.deadLetters.queueArn }) },
   });
   const archiveArn = archive?.archiveArn;
-  return { bus, publisher, archiveArn, policy: eventPolicy(scope, settings, bus, archiveArn) };
+  return { bus, publisher, reader, archiveArn, policy: eventPolicy(scope, settings, bus, archiveArn) };
 };
 
 const streamActions = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];

@@ -15,26 +15,36 @@ import { lookupIndex } from "../../shared/table/keys.ts";
 import type { Deployment } from "./function.ts";
 import { arnOf } from "./grants.ts";
 
-/** Creates the alarms, their topic and the dashboard. infra/runbook.md describes what to do about each. */
+/**
+ * Creates the alarms, their two topics and the dashboard. Pages are for what cannot wait until the next working day: requests fail,
+ * checkouts end without a result, or events would be lost. infra/runbook.md describes what to do about each.
+ */
 export const createOperations = (scope: Construct, deployment: Deployment, monitored: Monitored) => {
   const { settings, storage } = deployment;
-  const topic = new Topic(scope, "Alarms", { masterKey: storage.key, enforceSSL: true });
-  grantPublish(topic, storage.key, "cloudwatch");
-  if (settings.alarmEmail) topic.addSubscription(new EmailSubscription(settings.alarmEmail));
-
+  const topicOf = (id: string, email: string | null) => {
+    const topic = new Topic(scope, id, { masterKey: storage.key, enforceSSL: true });
+    grantPublish(topic, storage.key, "cloudwatch");
+    if (email) topic.addSubscription(new EmailSubscription(email));
+    return topic;
+  };
+  const pages = topicOf("Pages", settings.pageEmail);
+  const tickets = topicOf("Tickets", settings.ticketEmail);
   const metrics = metricsOf(deployment, monitored);
-  const action = new SnsAction(topic);
-  const alarms = Object.entries(alarmsOf(metrics)).map(([name, props]) => {
-    const alarm = new cloudwatch.Alarm(scope, `${name}Alarm`, { alarmName: `${settings.stackName}-${name}`, ...props });
-    alarm.addAlarmAction(action);
-    alarm.addOkAction(action);
-    if (props.treatMissingData === cloudwatch.TreatMissingData.MISSING) alarm.addInsufficientDataAction(action);
-    return alarm;
-  });
+  const create = (topic: Topic, all: Alarms) => {
+    const action = new SnsAction(topic);
+    return Object.entries(all).map(([name, props]) => {
+      const alarmName = `${settings.stackName}-${name}`;
+      const alarm = new cloudwatch.Alarm(scope, `${name}Alarm`, { alarmName, ...props });
+      alarm.addAlarmAction(action);
+      alarm.addOkAction(action);
+      return alarm;
+    });
+  };
+  const alarms = [...create(pages, pagesOf(metrics)), ...create(tickets, ticketsOf(metrics))];
   // Not every emulator supports dashboards.
   if (!settings.emulator) addDashboard(scope, settings.stackName, metrics, alarms);
   const alarmNamed = (name: string) => alarms.filter(({ node }) => node.id === `${name}Alarm`);
-  return { topic, alarmNamed };
+  return { pages, tickets, alarmNamed };
 };
 
 /**
@@ -60,7 +70,7 @@ const grantPublish = (topic: Topic, key: Key, service: "cloudwatch" | "events") 
   key.addToResourcePolicy(new PolicyStatement({ actions, resources: ["*"], principals, conditions: onKey }));
 };
 
-/** Forwards AWS events that have no metric to the alarm topic. */
+/** Forwards AWS events that have no metric to a topic of alarms. */
 export const report = (
   { storage, deadLetters: deadLetterQueue }: Deployment,
   topic: Topic,
@@ -83,9 +93,18 @@ const atLeast = (threshold: number, metric: cloudwatch.IMetric, alarmDescription
   treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
 });
 
+/**
+ * With FILL, the newest period is 0 until its data arrive, so an alarm with one period could miss it.
+ * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html#metric-math-syntax-functions-list
+ */
+const oneOfThree = { evaluationPeriods: 3, datapointsToAlarm: 1 };
+const threeOfFour = { evaluationPeriods: 4, datapointsToAlarm: 3 };
+
 export const killsOf = (wave: number) => `KilledFunctions${wave + 1}`;
 
-const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmProps>> => ({
+type Alarms = Readonly<Record<string, cloudwatch.AlarmProps>>;
+
+const pagesOf = (metrics: Metrics): Alarms => ({
   Defects: atLeast(
     3,
     metrics.defects,
@@ -102,32 +121,69 @@ const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmPro
     ]),
   ),
   ServerErrors: atLeast(5, metrics.serverErrors, "Five or more requests within five minutes failed with 5xx."),
+  RefusedRequests: {
+    ...atLeast(
+      90,
+      metrics.refusedPercent,
+      "For 15 minutes, nine in ten of 20 or more requests every five minutes were refused with 4xx.",
+    ),
+    evaluationPeriods: 3,
+  },
   // The metric has no dimension for a stack.
   AccountThrottles: atLeast(
     1,
     metrics.throttles.functions,
-    "Lambda throttled calls of any function of the account in this region: its concurrency, or what is reserved for a function, was used up.",
+    "Lambda throttled calls of any function of the account in this region, except those that `carrierConcurrency` limits: the account's concurrency was used up.",
   ),
-  ReadThrottles: atLeast(1, metrics.throttles.reads, "DynamoDB throttled reads of the table."),
-  WriteThrottles: atLeast(1, metrics.throttles.writes, "DynamoDB throttled writes to the table."),
-  IndexThrottles: atLeast(1, metrics.throttles.indexWrites, "DynamoDB throttled writes to the table's index."),
+  FailedCheckouts: atLeast(
+    1,
+    metrics.checkouts.failed,
+    "A checkout failed because of a fault, not a refusal. The order is still in CART.",
+  ),
+  LateEvents: atLeast(
+    600_000,
+    metrics.eventAgeMs,
+    "An event has waited for ten minutes or more: the bus does not accept it.",
+  ),
+  StoppedEvents: {
+    ...atLeast(
+      1,
+      metrics.unreadStream,
+      "For 45 minutes, the table was written, but the function that publishes its events did not run.",
+    ),
+    ...threeOfFour,
+  },
+});
+
+const ticketsOf = (metrics: Metrics): Alarms => ({
+  ReadThrottles: { ...atLeast(1, metrics.throttles.reads, "DynamoDB throttled reads of the table."), ...oneOfThree },
+  WriteThrottles: { ...atLeast(1, metrics.throttles.writes, "DynamoDB throttled writes to the table."), ...oneOfThree },
+  IndexThrottles: {
+    ...atLeast(1, metrics.throttles.indexWrites, "DynamoDB throttled writes to the table's index."),
+    ...oneOfThree,
+  },
   Conflicts: {
     ...atLeast(
       100,
       metrics.throttles.conflicts,
       "For 15 minutes, a hundred or more writes every five minutes conflicted with another write.",
     ),
-    evaluationPeriods: 3,
+    ...threeOfFour,
   },
   SlowRequests: {
     ...atLeast(3000, metrics.latencyP99, "For 15 minutes, one request in a hundred took three seconds or more."),
     evaluationPeriods: 3,
   },
-  FailedCheckouts: atLeast(
-    1,
-    metrics.checkouts.failed,
-    "A checkout failed because of a fault, not a refusal. The order is still in CART.",
-  ),
+  WaitingCheckouts: {
+    ...atLeast(
+      1,
+      metrics.checkouts.waiting,
+      "A checkout waits for its carrier or its scan, and will be an hour old or more when it tries again.",
+    ),
+    // Longer than the longest wait, so that the alarm does not end between two of them.
+    evaluationPeriods: 9,
+    datapointsToAlarm: 1,
+  },
   TimedOutCheckouts: atLeast(1, metrics.checkouts.timedOut, "A checkout did not end within a week."),
   OverdueCheckouts: atLeast(
     1,
@@ -143,11 +199,6 @@ const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmPro
     1,
     metrics.deadLetters,
     "An event cannot be read (EVENT_UNREADABLE) or failed on every retry: see the queue of dead letters.",
-  ),
-  LateEvents: atLeast(
-    600_000,
-    metrics.eventAgeMs,
-    "An event has waited for ten minutes or more: the bus does not accept it.",
   ),
   StoppedSweeps: atLeast(
     1,
@@ -166,22 +217,18 @@ const alarmsOf = (metrics: Metrics): Readonly<Record<string, cloudwatch.AlarmPro
     "A sweep and both its retries failed: files without metadata accumulate.",
   ),
   MissedSweeps: {
-    ...atLeast(
-      1,
-      metrics.sweeps.started,
-      "No sweep has started for two days or more: files without metadata accumulate.",
-    ),
+    ...atLeast(1, metrics.sweepsOfEachDay, "No sweep has started for two days: files without metadata accumulate."),
     evaluationPeriods: 2,
     comparisonOperator: cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
-    // A function that does not run has no metrics, so the alarm changes to INSUFFICIENT_DATA, which sends a notification.
-    // A new alarm starts in that state, so the first day, before the first sweep, sends none.
-    treatMissingData: cloudwatch.TreatMissingData.MISSING,
+    treatMissingData: cloudwatch.TreatMissingData.BREACHING,
   },
 });
 
 /** The resources that alarms and the dashboard monitor. */
 type Monitored = Readonly<Record<"release" | "sweep" | "publisher", IFunction>> & {
   readonly rest: RestApi;
+  /** The steps that call the carrier. */
+  readonly carrierSteps: readonly IFunction[];
   /** The functions that are released step by step. */
   readonly canaries: readonly (readonly IFunction[])[];
   readonly machine: StateMachine;
@@ -190,58 +237,107 @@ type Monitored = Readonly<Record<"release" | "sweep" | "publisher", IFunction>> 
 type Metrics = ReturnType<typeof metricsOf>;
 
 const inFiveMinutes = { period: Duration.minutes(5), statistic: cloudwatch.Stats.SUM };
+const inFifteenMinutes = { period: Duration.minutes(15), statistic: cloudwatch.Stats.SUM };
 const mostInFiveMinutes = { ...inFiveMinutes, statistic: cloudwatch.Stats.MAXIMUM };
 const inADay = { period: Duration.days(1), statistic: cloudwatch.Stats.SUM };
 
-/** Contains metric math only for canaries, which emulators lack, because not every emulator supports it in an alarm. */
+type Using = Readonly<Record<string, cloudwatch.IMetric>>;
+
 const metricsOf = (
-  { settings: { stackName: stack }, storage: { table }, deadLetters }: Deployment,
-  { rest, machine, release, sweep, publisher, canaries }: Monitored,
-) => ({
-  requests: rest.metricCount(inFiveMinutes),
-  // A function that cannot be loaded or is killed logs no defect. An alarm can have ten metrics at most.
-  kills: canaries.map((wave) => {
-    const usingMetrics = Object.fromEntries(wave.map((one, index) => [`e${index}`, one.metricErrors(inFiveMinutes)]));
-    const { period } = inFiveMinutes;
-    return new cloudwatch.MathExpression({ expression: "SUM(METRICS())", usingMetrics, period, label: "Killed" });
-  }),
-  callerErrors: rest.metricClientError(inFiveMinutes),
-  defects: logged("Defects", { stack }, inFiveMinutes),
-  serverErrors: rest.metricServerError(inFiveMinutes),
-  latencyP50: rest.metricLatency({ statistic: cloudwatch.Stats.p(50) }),
-  latencyP99: rest.metricLatency({ statistic: cloudwatch.Stats.p(99) }),
-  throttles: {
-    // All functions share the account's concurrency and are throttled together.
-    functions: LambdaFunction.metricAllThrottles(inFiveMinutes),
-    reads: table.metric("ReadThrottleEvents", inFiveMinutes),
-    writes: table.metric("WriteThrottleEvents", inFiveMinutes),
-    // The table's own metric does not include its index.
-    indexWrites: table.metric("WriteThrottleEvents", {
-      ...inFiveMinutes,
-      dimensionsMap: { TableName: table.tableName, GlobalSecondaryIndexName: lookupIndex },
+  { settings, storage: { table }, deadLetters }: Deployment,
+  { rest, machine, release, sweep, publisher, carrierSteps, canaries }: Monitored,
+) => {
+  const { stackName: stack, emulator, carrierConcurrency } = settings;
+  /** Not every emulator supports metric math in an alarm, so it has the metric `instead`. */
+  const math = (
+    expression: string,
+    usingMetrics: Using,
+    instead: cloudwatch.Metric,
+    label: string = instead.metricName,
+  ) =>
+    emulator ? instead : new cloudwatch.MathExpression({ expression, usingMetrics, period: instead.period, label });
+  /**
+   * These metrics of DynamoDB have data on incidents only. Alarms on its namespace ignore missing data, whatever is set, so they would
+   * stay raised. https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html
+   */
+  const filled = (id: string, metric: cloudwatch.Metric) => math(`FILL(${id}, 0)`, { [id]: metric }, metric);
+  const requests = rest.metricCount(inFiveMinutes);
+  const callerErrors = rest.metricClientError(inFiveMinutes);
+  // All functions share the account's concurrency and are throttled together.
+  const throttledCalls = LambdaFunction.metricAllThrottles(inFiveMinutes);
+  const limited = carrierSteps.map((step, index) => [`s${index}`, step.metricThrottles(inFiveMinutes)] as const);
+  const others = ["FILL(all, 0)", ...limited.map(([id]) => `FILL(${id}, 0)`)].join(" - ");
+  return {
+    requests,
+    // A function that cannot be loaded or is killed logs no defect. An alarm can have ten metrics at most.
+    kills: canaries.map((wave) => {
+      const usingMetrics = Object.fromEntries(wave.map((one, index) => [`e${index}`, one.metricErrors(inFiveMinutes)]));
+      const { period } = inFiveMinutes;
+      return new cloudwatch.MathExpression({ expression: "SUM(METRICS())", usingMetrics, period, label: "Killed" });
     }),
-    // Transactions and writes that DynamoDB rejected because another one changed the same item.
-    conflicts: table.metric("TransactionConflict", inFiveMinutes),
-  },
-  checkouts: {
-    started: machine.metricStarted(inFiveMinutes),
-    succeeded: machine.metricSucceeded(inFiveMinutes),
-    // An execution also fails if another run is checking the order out, or if the carrier refuses it.
-    failed: logged("FailedCheckouts", { stack }, inFiveMinutes),
-    refused: logged("RefusedCheckouts", { stack }, inFiveMinutes),
-    timedOut: machine.metricTimedOut(inFiveMinutes),
-  },
-  overdueCheckouts: logged("OverdueCheckouts", functionOf(sweep), inADay),
-  failedLockReleases: release.metricErrors(inFiveMinutes),
-  deadLetters: deadLetters.metricApproximateNumberOfMessagesVisible(mostInFiveMinutes),
-  eventAgeMs: publisher.metric("IteratorAge", mostInFiveMinutes),
-  sweeps: {
-    started: sweep.metricInvocations(inADay),
-    failed: sweep.metricErrors(inADay),
-    unfinished: logged("SweepsUnfinished", functionOf(sweep), inADay),
-    stopped: logged("SweepsStopped", functionOf(sweep), inADay),
-  },
-});
+    callerErrors,
+    // The table is the wrong one, or empty, if every key is refused.
+    refusedPercent: math(
+      "IF(requests >= 20, 100 * refused / requests, 0)",
+      { requests, refused: callerErrors },
+      callerErrors,
+      "Refused, in percent",
+    ),
+    defects: logged("Defects", { stack }, inFiveMinutes),
+    serverErrors: rest.metricServerError(inFiveMinutes),
+    latencyP50: rest.metricLatency({ statistic: cloudwatch.Stats.p(50) }),
+    latencyP99: rest.metricLatency({ statistic: cloudwatch.Stats.p(99) }),
+    throttles: {
+      functions: carrierConcurrency
+        ? math(others, { all: throttledCalls, ...Object.fromEntries(limited) }, throttledCalls)
+        : throttledCalls,
+      reads: filled("reads", table.metric("ReadThrottleEvents", inFiveMinutes)),
+      writes: filled("writes", table.metric("WriteThrottleEvents", inFiveMinutes)),
+      // The table's own metric does not include its index.
+      indexWrites: filled(
+        "indexWrites",
+        table.metric("WriteThrottleEvents", {
+          ...inFiveMinutes,
+          dimensionsMap: { TableName: table.tableName, GlobalSecondaryIndexName: lookupIndex },
+        }),
+      ),
+      // Transactions and writes that DynamoDB rejected because another one changed the same item.
+      conflicts: filled("conflicts", table.metric("TransactionConflict", inFiveMinutes)),
+    },
+    checkouts: {
+      started: machine.metricStarted(inFiveMinutes),
+      succeeded: machine.metricSucceeded(inFiveMinutes),
+      // An execution also fails if another run is checking the order out, or if the carrier refuses it.
+      failed: logged("FailedCheckouts", { stack }, inFiveMinutes),
+      refused: logged("RefusedCheckouts", { stack }, inFiveMinutes),
+      waiting: logged("WaitingCheckouts", { stack }, inFifteenMinutes),
+      timedOut: machine.metricTimedOut(inFiveMinutes),
+    },
+    overdueCheckouts: logged("OverdueCheckouts", functionOf(sweep), inADay),
+    failedLockReleases: release.metricErrors(inFiveMinutes),
+    deadLetters: deadLetters.metricApproximateNumberOfMessagesVisible(mostInFiveMinutes),
+    // Has no data while nothing is read, which is also the case without changes.
+    eventAgeMs: publisher.metric("IteratorAge", mostInFiveMinutes),
+    // Three changes write 20 units, and each has an event. A sweep writes without events, but for 15 minutes at most.
+    unreadStream: math(
+      "IF(FILL(units, 0) >= 20 AND FILL(runs, 0) == 0, 1, 0)",
+      {
+        units: table.metricConsumedWriteCapacityUnits(inFifteenMinutes),
+        runs: publisher.metricInvocations(inFifteenMinutes),
+      },
+      publisher.metricErrors(inFifteenMinutes),
+      "Writes without events",
+    ),
+    sweeps: {
+      started: sweep.metricInvocations(inADay),
+      failed: sweep.metricErrors(inADay),
+      unfinished: logged("SweepsUnfinished", functionOf(sweep), inADay),
+      stopped: logged("SweepsStopped", functionOf(sweep), inADay),
+    },
+    // Without FILL, an alarm skips days without data, and looks at older ones instead.
+    sweepsOfEachDay: filled("sweeps", sweep.metricInvocations(inADay)),
+  };
+};
 
 /** A metric that the functions log: see shared/log.ts, shared/checkout/metrics.ts and functions/sweep-orphan-files.ts. */
 const logged = (metricName: string, dimensionsMap: Record<string, string>, over: typeof inADay) =>

@@ -5,6 +5,7 @@ import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { doctorFile } from "../../shared/attachments/file-keys.ts";
 import { lookupIndex } from "../../shared/table/keys.ts";
+import { acknowledge } from "./acknowledge.ts";
 import { executionsOf } from "./checkout.ts";
 import type { Deployment } from "./function.ts";
 import { allow, allowKey, allowListing, evidenceGrants, statementsFor } from "./grants.ts";
@@ -12,7 +13,8 @@ import { allow, allowKey, allowListing, evidenceGrants, statementsFor } from "./
 type Used = {
   readonly machine: StateMachine;
   readonly secret: { readonly secretArn: string };
-  readonly topic: { readonly topicArn: string } | undefined;
+  readonly topics: readonly { readonly topicArn: string }[];
+  readonly reader: { readonly eventSourceMappingArn: string };
   readonly apply: IFunction;
   readonly applyOrders: IFunction;
 };
@@ -26,11 +28,13 @@ type Used = {
 export const createPolicies = (
   scope: Construct,
   { settings, storage }: Deployment,
-  { machine, secret, topic, apply, applyOrders }: Used,
+  { machine, secret, topics, reader, apply, applyOrders }: Used,
 ) => {
   const arnOf = (id: string, description: string, statements: PolicyStatement[]) => {
     const policy = new ManagedPolicy(scope, id, { description: `Patchbay: ${description}`, statements });
     policy.applyRemovalPolicy(settings.removalPolicy);
+    if (id === "OperatorPolicy")
+      acknowledge(policy, { "AwsSolutions-IAM5[Resource::*]": "Metrics do not support resource-level permissions." });
     return policy.managedPolicyArn;
   };
   return {
@@ -59,7 +63,9 @@ export const createPolicies = (
       allow(["s3:PutObject"], storage.bucket.arnForObjects(doctorFile)),
       allowKey(["kms:GenerateDataKey"], storage.key, "s3"),
       allow(["secretsmanager:DescribeSecret"], secret.secretArn),
-      ...(topic ? [allow(["sns:ListSubscriptionsByTopic"], topic.topicArn)] : []),
+      ...topics.map(({ topicArn }) => allow(["sns:ListSubscriptionsByTopic"], topicArn)),
+      allow(["lambda:GetEventSourceMapping"], reader.eventSourceMappingArn),
+      allow(["cloudwatch:GetMetricData"], "*"),
       allow(["dynamodb:Query"], `${storage.table.tableArn}/index/${lookupIndex}`),
       allowListing(storage),
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),

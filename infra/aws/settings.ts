@@ -30,7 +30,8 @@ export const Stage = z
         .check(z.regex(/^[^?#]*$/, { error: "must have no query and no fragment, because paths are appended to it" })),
     ),
     carrierFunction: orNone(matching(functionName, "must be the name or the ARN of a function")),
-    alarmEmail: orNone(z.email()),
+    pageEmail: orNone(z.email()),
+    ticketEmail: orNone(z.email()),
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),
     requestsPerKey: orNone(requestLimit),
     requestsPerAddress: orNone(requestLimit),
@@ -89,8 +90,9 @@ export const settingDescriptions = {
     "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`. For any other stage, `null` means `https://carrier.invalid`",
   carrierFunction:
     "instead of `carrierUrl`: the name or the ARN of an [adapter function](../docs/carrier.md#an-adapter-function) in this region. In another account, its policy must allow the calls",
-  alarmEmail:
-    "the address for alarms. Without it, a stage that neither retains its data nor releases by `canary` has no alarms, topic or dashboard",
+  pageEmail:
+    "the address for alarms that cannot wait until the next working day. Without it and `ticketEmail`, a stage that neither retains its data nor releases by `canary` has no alarms, topics or dashboard",
+  ticketEmail: "the address for alarms that can wait",
   webAclArn: 'a regional WAF web ACL for the API: see "The firewall"',
   requestsPerKey: "the requests that an API key may send in five minutes. Creates a web ACL, instead of `webAclArn`",
   requestsPerAddress: "the same for an address",

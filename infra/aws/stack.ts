@@ -37,14 +37,15 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const deployment = { settings, storage, bundles, deadLetters };
   const { rest, endpoints } = createApi(stack, deployment);
   const waysIn = createWaysIn(stack, deployment);
-  const { machine, secret, release } = createCheckout(stack, deployment);
+  const { machine, secret, release, carrierSteps } = createCheckout(stack, deployment);
   const sweep = createSweep(stack, deployment);
-  const { bus, publisher, archiveArn, policy } = createEvents(stack, deployment);
+  const { bus, publisher, reader, archiveArn, policy } = createEvents(stack, deployment);
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
-  const monitored = { rest, machine, release, sweep, publisher, canaries };
+  const monitored = { rest, machine, release, sweep, publisher, carrierSteps, canaries };
   const operations = isMonitored(settings) ? createOperations(stack, deployment, monitored) : undefined;
-  const policyArns = createPolicies(stack, deployment, { machine, secret, topic: operations?.topic, ...waysIn });
-  if (settings.malwareScan) createMalwareScan(stack, deployment, operations?.topic);
+  const topics = operations ? [operations.pages, operations.tickets] : [];
+  const policyArns = createPolicies(stack, deployment, { machine, secret, topics, reader, ...waysIn });
+  if (settings.malwareScan) createMalwareScan(stack, deployment, operations?.tickets);
   if (operations && canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, operations.alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
   for (const [name, value] of Object.entries(tags)) Tags.of(stack).add(name, value);
@@ -66,7 +67,8 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     EventBusName: bus.eventBusName,
     EventBusArn: bus.eventBusArn,
     ...(archiveArn && { EventArchiveArn: archiveArn }),
-    ...(operations && { AlarmTopicArn: operations.topic.topicArn }),
+    EventReaderId: reader.eventSourceMappingId,
+    ...(operations && { PageTopicArn: operations.pages.topicArn, TicketTopicArn: operations.tickets.topicArn }),
     ...policyArns,
     EventPolicyArn: policy.managedPolicyArn,
     ...(rest.domainName && { DomainTarget: rest.domainName.domainNameAliasDomainName }),
@@ -76,8 +78,8 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
 };
 
 /** A sandbox has alarms and a dashboard only if there is an address to notify. Canaries need the alarms. */
-const isMonitored = ({ retainData, alarmEmail, rollout }: Settings) =>
-  retainData || alarmEmail !== null || rollout === "canary";
+const isMonitored = ({ retainData, pageEmail, ticketEmail, rollout }: Settings) =>
+  retainData || (pageEmail ?? ticketEmail) !== null || rollout === "canary";
 
 /** Creates two functions for other systems: one applies every section of a file, the other only orders and requests. */
 const createWaysIn = (stack: Stack, deployment: Deployment) => {
@@ -136,9 +138,10 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
 
 /** Warns at synth if a stage that retains its data lacks a setting that it should have. */
 const warn = (stack: Stack, settings: Settings) => {
-  const { alarmEmail, malwareScan, carrierConcurrency } = settings;
+  const { pageEmail, ticketEmail, malwareScan, carrierConcurrency } = settings;
   const consequences = {
-    alarmEmail: !alarmEmail && "no one is notified of alarms",
+    pageEmail: !pageEmail && "no one is notified of what cannot wait",
+    ticketEmail: !ticketEmail && "no one is notified of what can wait",
     malwareScan: malwareScan !== true && "the carrier gets files that nobody has scanned",
     carrierConcurrency: !carrierConcurrency && "a carrier that hangs takes the concurrency of the API",
     webAclArn: !hasFirewall(settings) && "no web ACL protects the API",

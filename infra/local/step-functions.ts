@@ -103,7 +103,7 @@ export const startWorkflow = (options: WorkflowOptions) => {
       const stateMachine = await machine;
       const existing = executions.get(name);
       if (existing) return existing.state().status === "RUNNING" && existing.input === input ? existing : undefined;
-      const context = { Execution: { Name: name } };
+      const context = { Execution: { Name: name, StartTime: new Date().toISOString() } };
       const execution = run(stateMachine.run(JSON.parse(input), { overrides, context }), input, options.onEvent);
       executions.set(name, execution);
       return execution;

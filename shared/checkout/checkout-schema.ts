@@ -95,8 +95,8 @@ export const OrderId = z.pipe(
 
 export type RunRef = { readonly order_id: string; readonly run: string };
 
-/** The input of a step: the name of its execution, which is also the run's, and the state that the previous step returned. */
-export const StepInput = z.object({ run: z.string(), state: z.unknown() });
+/** The input of a step: its execution's name, which is also the run's, and start, and the state that the previous step returned. */
+export const StepInput = z.object({ run: z.string(), started_at: z.string(), state: z.unknown() });
 
 /**
  * The state of the workflow between its steps. An execution can last a week, so functions get states that earlier versions wrote: see

@@ -18,6 +18,16 @@ export const countFailure = ({ order_id, run }: RunRef, kind: "refused" | "fault
   else log.info("checkout-failed", { ...fields, RefusedCheckouts: 1 }, { stack: { RefusedCheckouts: "Count" } });
 };
 
+const longMs = 3_600_000;
+
+/** Counts a wait at whose end the checkout is an hour old or more. Without an alarm, ten waits as long as a carrier asks for would pass. */
+export const countLongWait = ({ order_id, run }: RunRef, startedAt: Date, waitSeconds: number): void => {
+  const next_try_at = new Date(Date.now() + waitSeconds * 1000);
+  if (next_try_at.getTime() - startedAt.getTime() < longMs) return;
+  const fields = { order_id, run, started_at: startedAt, next_try_at, stack: env.stackName(), WaitingCheckouts: 1 };
+  log.error("checkout-waits", fields, { stack: { WaitingCheckouts: "Count" } });
+};
+
 /** How many runs are read at a time, so that memory stays flat: the orders of failed runs stay open. */
 const runsAtOnce = 100;
 

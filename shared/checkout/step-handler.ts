@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { isDefect } from "../errors.ts";
 import { log } from "../log.ts";
 import { StepInput } from "./checkout-schema.ts";
+import { countLongWait } from "./metrics.ts";
 import type { Step } from "./steps.ts";
 
 const metrics = { step: { ms: "Milliseconds" } } as const;
@@ -17,10 +18,12 @@ export const stepHandler =
     const started = Date.now();
     const line = () => ({ step: name, ms: Date.now() - started });
     try {
-      const { run, state: passed } = z.parse(StepInput, event);
+      const { run, started_at, state: passed } = z.parse(StepInput, event);
       const state = z.parse(schema, passed);
       const output = await handle({ ...state, run });
       log.info("step", { ...line(), run, ...logFields(state), ...logFields(output) }, metrics);
+      const { wait_seconds = 0 } = logFields(output);
+      if (wait_seconds > 0) countLongWait({ order_id: state.order_id, run }, new Date(started_at), wait_seconds);
       return output;
     } catch (error) {
       log.failure("step", { ...line(), ...(error instanceof Error && { error }) }, isDefect(error), metrics);
@@ -32,6 +35,7 @@ const LogFields = z.object({
   order_id: z.optional(z.string()),
   next: z.optional(z.string()),
   kind: z.optional(z.string()),
+  wait_seconds: z.optional(z.number()),
 });
 
 const logFields = (state: unknown) => z.safeParse(LogFields, state).data ?? {};

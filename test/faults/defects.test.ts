@@ -41,7 +41,8 @@ const batch = { Records: [{ dynamodb: { SequenceNumber: "1", NewImage: image } }
 /** One call of each kind of function. */
 const calls: Readonly<Record<string, () => Promise<unknown>>> = {
   "an endpoint": () => invoke(showSwitchRoute, { headers, ids: { switch_id: id } }),
-  "a step": async () => loadStep("checkout/begin")?.({ run: "run", state: { order_id: id } }),
+  "a step": async () =>
+    loadStep("checkout/begin")?.({ run: "run", started_at: new Date().toISOString(), state: { order_id: id } }),
   apply: () => apply({ accounts: { a: { id, name: "A" } }, dry_run: true }, context),
   "apply-orders": () => applyOrders({ orders: { o: { id, account: id } }, dry_run: true }, context),
   "release-lock": () => releaseLock({ detail: ended }),

@@ -155,12 +155,14 @@ describe("the log", () => {
       vi.setSystemTime(5_007);
       return { next: "FORWARD", kind: "fault", reason: "secret" };
     });
-    await step({ run: "2", state: { order_id: "1", secret: "3" } });
+    await step({ run: "2", started_at: new Date(0).toISOString(), state: { order_id: "1", secret: "3" } });
     const of = { order_id: "1", run: "2", next: "FORWARD", kind: "fault" };
     const line = { level: "INFO", message: "step", timestamp: expect.anything(), service: "patchbay", ...of };
     expect(logs.lines()).toEqual([{ ...line, step: "checkout/begin", ms: 7, _aws: expect.anything() }]);
     const failing = stepHandler(beginStep, State, () => Promise.reject(new Error("a")));
-    await expect(failing({ run: "2", state: { order_id: "1" } })).rejects.toThrow("a");
+    await expect(
+      failing({ run: "2", started_at: new Date(0).toISOString(), state: { order_id: "1" } }),
+    ).rejects.toThrow("a");
     const metrics = [{ Dimensions: [["step"]] }, { Dimensions: [["stack"]], Metrics: [{ Name: "Defects" }] }];
     expect(logs.lines()[1]).toMatchObject({ level: "ERROR", _aws: { CloudWatchMetrics: metrics } });
   });

@@ -93,7 +93,8 @@ export const startExecution = (name: string, input: string): Execution | undefin
   const onState = (at: Position) => {
     position = at;
   };
-  const work = () => runMachine(workflow, position, { Execution: { Name: name } }, onState);
+  const context = { Execution: { Name: name, StartTime: new Date().toISOString() } };
+  const work = () => runMachine(workflow, position, context, onState);
   const begin = (as_: Task) =>
     as(as_, work).then(
       () => execution.task === as_ && execution.end("SUCCEEDED"),

@@ -40,7 +40,7 @@ describe("the workflow", () => {
 
   it("uses only features that AWS, LocalStack-compatible emulators and the local runner support", () => {
     expect(text).not.toMatch(/JSONata|QueryLanguage|"Assign"|"Arguments"|"Output"|\$\$\.State|\{%/);
-    expect(new Set(text.match(/\$\$\.[\w.]+/g))).toEqual(new Set(["$$.Execution.Name"]));
+    expect(new Set(text.match(/\$\$\.[\w.]+/g))).toEqual(new Set(["$$.Execution.Name", "$$.Execution.StartTime"]));
     expect(new Set(states.map(([, { Type }]) => Type))).toEqual(new Set(["Task", "Choice", "Wait", "Succeed", "Fail"]));
   });
 

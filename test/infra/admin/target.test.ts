@@ -9,7 +9,7 @@ import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { admin } from "../../support/requests/admin.ts";
-import { cloudFormation } from "../../support/servers/cloudformation.ts";
+import { cloudFormation, type Reader } from "../../support/servers/cloudformation.ts";
 
 /** Writes the states of several running local stacks, which are all the stack of these tests, with different ports. */
 const localStacks = async (...ports: readonly number[]) => {
@@ -100,7 +100,7 @@ describe("a stack on an emulator", () => {
   });
 });
 
-type Finding = { check: string; status: string; remedy: string | null };
+type Finding = { check: string; status: string; found: string; remedy: string | null };
 
 /** The checks of doctor by their status. Faults and notices have their remedies. */
 const doctor = async (args: readonly string[], env: Record<string, string>) => {
@@ -116,6 +116,7 @@ const checksOfTarget = [
   "table's TTL",
   "table's stream",
   "table's writes",
+  "API keys",
   "bucket",
   "bucket's writes",
   "workflow",
@@ -126,8 +127,8 @@ describe("doctor", () => {
   it("finds no fault in a working setup, but a table that has no stream", async () => {
     const TableName = `with-stream-${crypto.randomUUID()}`;
     await startTable(TableName, { endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB });
-    const ok = ["node", "target", "region", "credentials", ...checksOfTarget];
-    const notices = {};
+    const ok = ["node", "target", "region", "credentials", ...checksOfTarget].filter((check) => check !== "API keys");
+    const notices = { "API keys": expect.stringContaining("this is the wrong table") };
     const remedy = expect.stringContaining("./patchbay restore");
     expect(await doctor([], { TABLE_NAME: TableName })).toEqual({
       code: 1,
@@ -141,35 +142,49 @@ describe("doctor", () => {
     expect(await doctor([], { TABLE_NAME: TableName })).toEqual({ code: 0, ok, faults: {}, notices, skipped: [] });
   });
 
-  /** The diagnosis of a stack on AWS that has these outputs, too. */
-  const ofStack = async (more: Record<string, string>, isNew: boolean) => {
+  /** The environment of a stack on AWS that has these outputs, too. */
+  const stackOnAws = async (more: Record<string, string>, isNew: boolean, reader?: Reader) => {
     const api = createServer((_, outgoing) => outgoing.writeHead(401).end());
     const { url: BaseUrl, close: closeApi } = await listen(api);
     onTestFinished(closeApi);
     const { url: endpoint, close: closeService } = await listen(
       cloudFormation(
         "Patchbay-here",
-        { ...outputs, BaseUrl, CarrierUrl: BaseUrl, CarrierTokenArn: "a", ...more },
+        { ...outputs, BaseUrl, CarrierUrl: BaseUrl, CarrierTokenArn: "a", EventReaderId: "r", ...more },
         isNew,
+        reader,
       ),
     );
     onTestFinished(closeService);
     const env = Object.fromEntries(
-      ["CLOUDFORMATION", "SNS", "SECRETS_MANAGER"].map((name) => [`AWS_ENDPOINT_URL_${name}`, endpoint]),
+      ["CLOUDFORMATION", "CLOUDWATCH", "LAMBDA", "SNS", "SECRETS_MANAGER"].map((name) => [
+        `AWS_ENDPOINT_URL_${name}`,
+        endpoint,
+      ]),
     );
-    return doctor(["--stack", "Patchbay-here"], { ...env, AWS_ENDPOINT_URL: "" });
+    return { ...env, AWS_ENDPOINT_URL: "" };
   };
+
+  /** The diagnosis of such a stack. */
+  const ofStack = async (more: Record<string, string>, isNew: boolean) =>
+    doctor(["--stack", "Patchbay-here"], await stackOnAws(more, isNew));
 
   it("says of a stack on its first day what it lacks, and of one that has all that it has it", async () => {
     const remedies = {
       "deletion protection": "The stage of production has `retainData`",
       "stack policy": "set-stack-policy",
       "carrier's token": "put-secret-value",
-      alarms: "Confirm it with the link",
+      pages: "Confirm it with the link",
+      tickets: "Confirm it with the link",
     };
     for (const isNew of [true, false]) {
-      const { ok, faults, notices } = await ofStack({ AlarmTopicArn: "b" }, isNew);
-      expect(ok).toContain("API");
+      const {
+        ok,
+        faults,
+        // Whether the tests' table has keys depends on other tests.
+        notices: { "API keys": _, ...notices },
+      } = await ofStack({ PageTopicArn: "b", TicketTopicArn: "c" }, isNew);
+      expect(ok).toEqual(expect.arrayContaining(["API", "events"]));
       // The tests' table lacks deletion protection, a stream and backups.
       const expected = isNew ? remedies : { "deletion protection": remedies["deletion protection"] };
       expect(notices).toEqual(
@@ -217,8 +232,50 @@ describe("doctor", () => {
 
   it("finds no fault in the alarms of a sandbox, which has none", async () => {
     const { faults, notices } = await ofStack({}, false);
-    expect(notices.alarms).toEqual(expect.stringContaining("Set `alarmEmail`"));
-    expect(Object.keys(faults)).not.toContain("alarms");
+    expect(notices.pages).toEqual(expect.stringContaining("Set `pageEmail`"));
+    expect(notices.tickets).toEqual(expect.stringContaining("Set `ticketEmail`"));
+    expect(Object.keys(faults)).not.toContain("pages");
+  });
+
+  /** One check of such a stack. */
+  const checkOfStack = async (name: string, more: Record<string, string>, reader?: Reader) => {
+    const { stdout } = await admin(["--stack", "Patchbay-here", "doctor", "--json"], {
+      env: await stackOnAws(more, false, reader),
+    });
+    const { checks }: { checks: Finding[] } = JSON.parse(stdout);
+    return checks.find(({ check }) => check === name);
+  };
+
+  it.each<[what: string, reader: Reader, status: string, found: string]>([
+    ["is disabled", { State: "Disabled" }, "FAULT", "it is disabled (User action)"],
+    [
+      "may not read",
+      { State: "Enabled", LastProcessingResult: "PROBLEM: access denied" },
+      "FAULT",
+      'its last result is "PROBLEM: access denied"',
+    ],
+    ["has read nothing", { State: "Enabled" }, "ok", "enabled; it has published no event in the last 24 hours"],
+    ["is in time", { State: "Enabled", ageMs: 400 }, "ok", "published at 2027-01-15T08:00:00.000Z, 400 ms after"],
+    ["is late", { State: "Enabled", ageMs: 700_000 }, "notice", "700000 ms after their change"],
+  ])("says so of a stack whose reader of the stream %s", async (_what, reader, status, found) => {
+    const remedy = status === "ok" ? null : expect.stringMatching(/Enable the mapping|LateEvents/);
+    expect(await checkOfStack("events", {}, reader)).toMatchObject({
+      status,
+      found: expect.stringContaining(found),
+      remedy,
+    });
+  });
+
+  it("says of a stack with an empty table that every request returns 401, though its API responds", async () => {
+    const TableName = `empty-${crypto.randomUUID()}`;
+    await startTable(TableName, { endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB });
+    expect((await ofStack({ TableName }, false)).ok).toContain("API");
+    const found = "the table is empty: every request returns 401";
+    expect(await checkOfStack("API keys", { TableName })).toMatchObject({ status: "notice", found });
+    const env = { TABLE_NAME: TableName };
+    const { code } = await admin(["account", "create", "--name", "Acme"], { env });
+    const without = "no account has a key: every request returns 401";
+    expect([code, await checkOfStack("API keys", { TableName })]).toMatchObject([0, { found: without }]);
   });
 
   it("finds an API that does not respond as its functions do, on an emulator, too", async () => {

@@ -81,8 +81,9 @@ describe("only these", () => {
       // CDK's function that empties the bucket of a sandbox.
       "S3::BucketPolicy: AWS ${Custom::S3AutoDeleteObjectsCustomResourceProvider/Role.Arn}: s3:DeleteObject*, s3:GetBucket*, s3:List*, s3:PutBucketPolicy on ${Files.Arn}, ${Files.Arn}/*",
       `S3::BucketPolicy: Service logging.s3.amazonaws.com: s3:PutObject on \${FileAccessLogs.Arn}/files/* where ArnLike aws:SourceArn \${Files.Arn} and ${account}`,
-      `SNS::TopicPolicy: Service cloudwatch.amazonaws.com: sns:Publish on \${Alarms} where ${account}`,
-      "SNS::TopicPolicy: Service events.amazonaws.com: sns:Publish on ${Alarms}",
+      `SNS::TopicPolicy: Service cloudwatch.amazonaws.com: sns:Publish on \${Pages} where ${account}`,
+      `SNS::TopicPolicy: Service cloudwatch.amazonaws.com: sns:Publish on \${Tickets} where ${account}`,
+      "SNS::TopicPolicy: Service events.amazonaws.com: sns:Publish on ${Tickets}",
       ...["FailedCheckout", "InfectedFile", "ScanStatus", "SweepDaily"].map(
         (rule) => `${sendDeadLetters} where ArnEquals aws:SourceArn \${${rule}.Arn}`,
       ),
@@ -201,6 +202,7 @@ describe("only these", () => {
         `arn:\${AWS::Partition}:events:${account}:replay/<stack>-*`,
       ],
       "CodeDeploy reads alarms by their names": ["cloudwatch:DescribeAlarms on *"],
+      "Metrics have no resources": ["cloudwatch:GetMetricData on *"],
       "GuardDuty chooses its rule's name": [
         `arn:\${AWS::Partition}:events:${account}:rule/DO-NOT-DELETE-AmazonGuardDutyMalwareProtectionS3*`,
       ],
@@ -221,7 +223,12 @@ describe("only these", () => {
 describe("every resource", () => {
   it("satisfies cdk-nag, or says why not; production warns of what it should not be without", () => {
     expect(stacks.flatMap(({ findings }) => findings)).toEqual([]);
-    const missing = ["alarmEmail is not set", "malwareScan is not true", "carrierConcurrency is not set"];
+    const missing = [
+      "pageEmail is not set",
+      "ticketEmail is not set",
+      "malwareScan is not true",
+      "carrierConcurrency is not set",
+    ];
     expect(production.warnings.map((each) => each.split(":")[0])).toEqual(missing);
   });
 
@@ -241,9 +248,11 @@ describe("every resource", () => {
     expect(off.map(({ name }) => name)).toEqual(["SweepDaily"]);
   });
 
-  it("that watches tells the topic, also when it is over; a rule's event that no target takes is kept", () => {
-    for (const { name, properties } of ofKind("CloudWatch::Alarm"))
-      expect([properties.AlarmActions, properties.OKActions], name).toEqual([["${Alarms}"], ["${Alarms}"]]);
+  it("that watches tells one topic, also when it is over; a rule's event that no target takes is kept", () => {
+    for (const { name, properties } of ofKind("CloudWatch::Alarm")) {
+      expect([["${Pages}"], ["${Tickets}"]], name).toContainEqual(properties.AlarmActions);
+      expect(properties.OKActions, name).toEqual(properties.AlarmActions);
+    }
     for (const { name, properties } of ofKind("Events::Rule"))
       expect(properties.Targets, name).toMatchObject([{ DeadLetterConfig: { Arn: "${DeadLetters.Arn}" } }]);
   });
@@ -270,6 +279,85 @@ describe("every resource", () => {
         timeoutOf(`{${step.name.replace("/", "-")}/Aliaslive}`),
       ]);
     }
+  });
+});
+
+describe("an alarm", () => {
+  const alarmNamed = (name: string, stage: (typeof stacks)[number] = production) => {
+    const { Metrics, ...properties } = stage.resources.get(`${name}Alarm`)?.properties ?? {};
+    const [expression] = /(?<="Expression":").*?(?=","Id")/.exec(JSON.stringify(Metrics)) ?? [];
+    return { ...properties, expression };
+  };
+
+  it("ends when DynamoDB's metric has no more data, and misses no period whose data come late", () => {
+    const watching = ofKind("CloudWatch::Alarm").filter(({ properties }) => {
+      const text = JSON.stringify(properties);
+      return text.includes("AWS/DynamoDB") || text.includes("FILL(");
+    });
+    expect(unique(watching.map(({ name }) => name))).toEqual([
+      "AccountThrottlesAlarm",
+      "ConflictsAlarm",
+      "IndexThrottlesAlarm",
+      "MissedSweepsAlarm",
+      "ReadThrottlesAlarm",
+      "StoppedEventsAlarm",
+      "WriteThrottlesAlarm",
+    ]);
+    for (const { name, properties } of watching) {
+      expect(properties.Namespace, name).not.toBe("AWS/DynamoDB");
+      const text = JSON.stringify(properties.Metrics);
+      const [expression = ""] = /(?<="Expression":").*?(?=","Id")/.exec(text) ?? [];
+      for (const [, id = ""] of text.matchAll(/"Id":"(?!expr_)(\w+)"/g))
+        expect(expression, name).toContain(`FILL(${id}, 0)`);
+    }
+    for (const name of ["ReadThrottles", "WriteThrottles", "IndexThrottles"])
+      expect(alarmNamed(name), name).toMatchObject({ DatapointsToAlarm: 1, EvaluationPeriods: 3 });
+    expect(alarmNamed("Conflicts")).toMatchObject({ DatapointsToAlarm: 3, EvaluationPeriods: 4 });
+  });
+
+  it("is raised two days after the last sweep, whether a day without one has data or not", () => {
+    expect(alarmNamed("MissedSweeps")).toMatchObject({
+      expression: "FILL(sweeps, 0)",
+      ComparisonOperator: "LessThanThreshold",
+      Threshold: 1,
+      EvaluationPeriods: 2,
+      TreatMissingData: "breaching",
+    });
+  });
+
+  it("is raised while the table is written and its events are not read, which leaves the publisher without data", () => {
+    const { expression, ...properties } = alarmNamed("StoppedEvents");
+    expect(expression).toBe("IF(FILL(units, 0) >= 20 AND FILL(runs, 0) == 0, 1, 0)");
+    expect(properties).toMatchObject({ Threshold: 1, DatapointsToAlarm: 3, EvaluationPeriods: 4 });
+  });
+
+  it("is raised if callers are refused, but not by a few who make mistakes", () => {
+    const { expression, ...properties } = alarmNamed("RefusedRequests");
+    expect(expression).toBe("IF(requests >= 20, 100 * refused / requests, 0)");
+    expect(properties).toMatchObject({ Threshold: 90, EvaluationPeriods: 3 });
+  });
+
+  it("about throttled calls leaves out those that carrierConcurrency throttles by design", () => {
+    const limited = synthesize("production with all that it may have");
+    expect(alarmNamed("AccountThrottles", limited).expression).toBe("FILL(all, 0) - FILL(s0, 0) - FILL(s1, 0)");
+    const { Metrics } = limited.resources.get("AccountThrottlesAlarm")?.properties ?? {};
+    for (const name of ["checkout-forward", "checkout-submit"]) expect(JSON.stringify(Metrics)).toContain(name);
+  });
+
+  it("tells the topic that the runbook names for its incident", () => {
+    const [, table = ""] = readFileSync("infra/runbook.md", "utf8").split("### What wakes whom");
+    const rows = [...table.matchAll(/^\| [^|]+ \| ([^|]*) \| [^|]+ \| (pages|tickets) \|/gm)];
+    const told = rows.flatMap(([, alarms = "", topic]) =>
+      [...alarms.matchAll(/`(\w+)`/g)].map(([, name = ""]) => [name, topic] as const),
+    );
+    const scanned = synthesize("production with all that it may have");
+    const actual = (name: string) => {
+      const { AlarmActions, Targets } =
+        (scanned.resources.get(`${name}Alarm`) ?? scanned.resources.get(name))?.properties ?? {};
+      return /\$\{(Pages|Tickets)\}/.exec(JSON.stringify(AlarmActions ?? Targets))?.[1]?.toLowerCase();
+    };
+    expect(told.map(([name]) => [name, actual(name)])).toEqual(told);
+    expect(rows.length).toBeGreaterThanOrEqual(10);
   });
 });
 

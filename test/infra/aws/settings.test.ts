@@ -76,7 +76,8 @@ describe("a stage's file", () => {
     [{ uploadOrigins: ["https://*.example"] }, /must be an origin/],
     ...Object.entries({
       retainData: "yes",
-      alarmEmail: "nobody",
+      pageEmail: "nobody",
+      ticketEmail: "nobody",
       architecture: "mips",
       webAclArn: "acl",
       throttleRate: -1,

@@ -65,7 +65,7 @@ describe("the start of a run", () => {
   it.each([[{}], [{ order_id: null }], [{ order_id: 5 }], [[]], ["x"], [null]])(
     "fails at once, without retries, if its input is %j",
     async (state) => {
-      expect(await begin({ run: "this", state })).toMatchObject({
+      expect(await begin({ run: "this", started_at: now.toISOString(), state })).toMatchObject({
         order_id: noId,
         next: "FAIL",
         reason: "The order_id is not a ULID.",

@@ -1,7 +1,10 @@
 import { globSync, readFileSync } from "node:fs";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
+import * as z from "zod/mini";
 import { handler as sweep } from "../../../functions/sweep-orphan-files.ts";
 import { countFailure, countOverdueRuns } from "../../../shared/checkout/metrics.ts";
+import { stepHandler } from "../../../shared/checkout/step-handler.ts";
+import { forwardStep } from "../../../shared/checkout/steps.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { interceptTableCalls } from "../../support/fault-proxy/table-proxy.ts";
@@ -70,6 +73,27 @@ it("a failed checkout counts as a fault or as a refusal, by the stack's name", (
   ]);
 });
 
+it("a wait counts if the checkout is an hour old at its end, whatever the log level", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: new Date("2026-11-27T12:00:00Z") });
+  onTestFinished(() => void vi.useRealTimers().unstubAllEnvs());
+  const logs = capture();
+  vi.stubEnv("LOG_LEVEL", "ERROR");
+  const waiting = { next: "WAIT_TO_FORWARD", wait_seconds: 1_800 };
+  const step = (output: object) => stepHandler(forwardStep, z.object({ order_id: z.string() }), async () => output);
+  const input = (started_at: string) => ({ run: "r", started_at, state: { order_id: "1" } });
+  await step(waiting)(input("2026-11-27T11:30:01.000Z"));
+  await step({ next: "FORWARD" })(input("2026-11-27T01:00:00.000Z"));
+  expect(logs.lines()).toEqual([]);
+  await step(waiting)(input("2026-11-27T11:30:00.000Z"));
+  const CloudWatchMetrics = [
+    { Namespace: "Patchbay", Dimensions: [["stack"]], Metrics: [{ Name: "WaitingCheckouts", Unit: "Count" }] },
+  ];
+  const times = { started_at: "2026-11-27T11:30:00.000Z", next_try_at: "2026-11-27T12:30:00.000Z" };
+  expect(logs.lines()).toMatchObject([
+    { message: "checkout-waits", order_id: "1", run: "r", ...times, WaitingCheckouts: 1, _aws: { CloudWatchMetrics } },
+  ]);
+});
+
 it("every metric of this project that raises an alarm is logged by the code", () => {
   const code = globSync("{functions,shared}/**/*.ts").map((file) => readFileSync(file, "utf8"));
   const watched = textsOfResources().flatMap((text) =>
@@ -81,6 +105,7 @@ it("every metric of this project that raises an alarm is logged by the code", ()
     "OverdueCheckouts",
     "SweepsStopped",
     "SweepsUnfinished",
+    "WaitingCheckouts",
   ]);
   for (const name of watched)
     expect(

@@ -40,6 +40,9 @@ it("the steps read the states of an execution of version 1.0, and write states t
   for (const [index, { step, unavailable, state, result }] of z.parse(Exchanges, JSON.parse(text)).entries()) {
     const busy = { action: "status", status: 429, headers: { "Retry-After": "600" } } as const;
     if (unavailable) await upstream.misbehave({ method: unavailable, ...busy });
-    expect(await loadStep(`checkout/${step}`)?.({ run: "RUN", state }), `${index}: ${step}`).toEqual(result);
+    expect(
+      await loadStep(`checkout/${step}`)?.({ run: "RUN", started_at: new Date().toISOString(), state }),
+      `${index}: ${step}`,
+    ).toEqual(result);
   }
 });

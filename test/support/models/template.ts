@@ -33,7 +33,8 @@ const choices = {
     stage: "production",
     settings: {
       carrierUrl: "https://carrier.example",
-      alarmEmail: "operators@example.com",
+      pageEmail: "operators@example.com",
+      ticketEmail: "office@example.com",
       requestsPerKey: null,
       webAclArn: "arn:aws:wafv2:us-east-1:111122223333:regional/webacl/1",
       domainName: "api.example.com",

@@ -27,12 +27,37 @@ const noStack =
 const noTopic =
   "<ErrorResponse><Error><Code>InvalidParameter</Code><Message>Invalid parameter: TopicArn</Message></Error></ErrorResponse>";
 
+/** Of Lambda, the reader of the stream; of CloudWatch, the age of what it read last. */
+export type Reader = { readonly State: string; readonly LastProcessingResult?: string; readonly ageMs?: number };
+
+const readerOf = ({ ageMs: _, ...reader }: Reader) => ({
+  ...reader,
+  FunctionArn: "arn:aws:lambda:us-east-1:000000000000:function:publish:live",
+  StateTransitionReason: "User action",
+});
+
+const ages = ({ ageMs }: Reader) => ({
+  MetricDataResults: [
+    { Id: "age", ...(ageMs === undefined ? { Timestamps: [], Values: [] } : { Timestamps: [1.8e9], Values: [ageMs] }) },
+  ],
+});
+
 /** A simulated CloudFormation with one stack that has these outputs, a topic and a secret, on its first day or after its setup. */
-export const cloudFormation = (stackName: string, outputs: Readonly<Record<string, string>> = {}, isNew = true) =>
+export const cloudFormation = (
+  stackName: string,
+  outputs: Readonly<Record<string, string>> = {},
+  isNew = true,
+  reader: Reader = { State: "Enabled" },
+) =>
   createServer(async (request, response) => {
     const body = await text(request);
     if (request.headers["x-amz-target"] === "secretsmanager.DescribeSecret")
       return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(secret(isNew)));
+    const json = { "content-type": "application/json" };
+    if (request.url?.startsWith("/2015-03-31/event-source-mappings/"))
+      return response.writeHead(200, json).end(JSON.stringify(readerOf(reader)));
+    if (String(request.headers["x-amz-target"]).endsWith(".GetMetricData"))
+      return response.writeHead(200, json).end(JSON.stringify(ages(reader)));
     const sent = new URLSearchParams(body);
     const send = (status: number, xml: string) => response.writeHead(status, { "content-type": "text/xml" }).end(xml);
     if (sent.get("Action") === "ListSubscriptionsByTopic")
