@@ -3,6 +3,7 @@
 const programs = new Map<string, () => Promise<unknown>>(
   Object.entries({
     start: () => import("./local/run.ts"),
+    console: () => import("./console/run.ts"),
     carrier: () => import("./local/run-carrier.ts"),
     docs: () => import("./openapi/write-reference.ts"),
     synth: () => import("./aws/run.ts"),

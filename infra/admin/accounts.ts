@@ -13,7 +13,7 @@ import { add } from "./usage.ts";
 
 type ListedAccount = CountedAccount & { readonly below: number };
 
-const accountDetails = ({ id, name, ancestors, features, switch_count }: CountedAccount) => ({
+export const accountDetails = ({ id, name, ancestors, features, switch_count }: CountedAccount) => ({
   id,
   name,
   level: ancestors.length + 1,

@@ -29,7 +29,7 @@ const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) 
   inserted_at,
 });
 
-const findAttachment = async (parentId: string, id: string) => {
+export const findAttachment = async (parentId: string, id: string) => {
   const parents = await findParents(parentId);
   for (const { account, ...parent } of parents) {
     const attachment = await readAttachment(parent, id);

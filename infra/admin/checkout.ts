@@ -90,6 +90,19 @@ const atOnce = 10;
 export const failureOf = (last: CheckoutRun | undefined): FailureKind | null =>
   !last || isOpen(last) || last.status === "SUCCEEDED" ? null : (last.failure ?? "fault");
 
+/** The orders whose checkout was started and has not succeeded: failed and crashed ones first, then by time. */
+export const openCheckouts = async () => {
+  const read = async ({ id, account }: Order) => {
+    const last = await readActualRun(id);
+    const status = last && isOpen(last) ? "RUNNING" : last?.status;
+    const { reason, last_answer, started_at, ended_at } = last ?? {};
+    return { id, account, status, failure: failureOf(last), since: ended_at ?? started_at ?? "", reason: reason ?? last_answer };
+  };
+  const rows = await pLimit(atOnce).map(await ordersInCheckout(), read);
+  const rank = ({ status = "" }) => ["FAILED", "CRASHED", "RUNNING"].indexOf(status);
+  return rows.sort((a, b) => rank(a) - rank(b) || (a.since < b.since ? -1 : 1));
+};
+
 /** Returns one row if an order's last run failed or crashed, else none. */
 const failedRunOf = async ({ id, account }: Order) => {
   const last = await readActualRun(id);

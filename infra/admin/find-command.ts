@@ -115,7 +115,7 @@ const placesNamed = async (text: string, { account, order }: Scope): Promise<Pla
   return (await Array.fromAsync(named)).flat();
 };
 
-const placesOf = async (text: string, scope: Scope): Promise<Place[]> => {
+export const placesOf = async (text: string, scope: Scope): Promise<Place[]> => {
   const id = text.startsWith("apik_") ? (await findKey(text))?.id : parseUlid(text);
   // UUIDs are stored in lower case.
   const found =

@@ -4,7 +4,7 @@ import { withoutResult } from "../../shared/checkout/checkout-run.ts";
 import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, lookUp, parseItem, parseReadable, queryAll } from "../../shared/table/read.ts";
-import { accountNames, findKey, ifDenied, keyByReference, throwNotFound } from "./lookups.ts";
+import { accountNames, findKey, ifDenied, inOrder, keyByReference, throwNotFound } from "./lookups.ts";
 import { type Format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
@@ -21,6 +21,17 @@ export async function* historyOf(subject: EventSubject, { newestFirst = false } 
     }
   yield* downloads;
 }
+
+/** The latest events of each subject, at most `most` of each, oldest first. */
+export const latestEvents = async (subjects: readonly EventSubject[], most: number): Promise<StoredEvent[]> => {
+  const read = async (subject: EventSubject) => {
+    const events: StoredEvent[] = [];
+    for await (const event of historyOf(subject, { newestFirst: true })) if (events.push(event) >= most) break;
+    return events;
+  };
+  const all = (await Array.fromAsync(inOrder(subjects, 10, read))).flat();
+  return all.sort((a, b) => (a.id < b.id ? -1 : 1));
+};
 
 const Named = z.object({ id: z.string(), name: z.string() });
 
@@ -67,7 +78,7 @@ export const deletionOf = async (subject: EventSubject, id: string): Promise<str
 export const historyCommand = ({ type, id }: EventSubject): string => `\`history ${type.replace("api_", "")} ${id}\``;
 
 /** The columns about files and responses exist only if an event has any such value. */
-const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
+export const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
   const [names, callers] = await Promise.all([namesOf(events), callersOf(events)]);
   const hasEvidence = events.some(({ file, answer, reason }) => file || answer || reason);
   return events.map((event) => {
@@ -94,8 +105,7 @@ const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
 const latest = 5;
 
 export const printLatest = async (subject: EventSubject): Promise<void> => {
-  const events: StoredEvent[] = [];
-  for await (const event of historyOf(subject, { newestFirst: true })) if (events.unshift(event) === latest) break;
+  const events = await latestEvents([subject], latest);
   printHeading("Last events");
   console.log(table(await rowsOf(events), { whole: true }));
 };

@@ -76,6 +76,12 @@ const rotate = async (
   printRecord({ id: created?.id, key: created?.key, expires_at, replaces: id, old_key_ends_at: expiresAt }, called);
 };
 
+/** A key's row in a table, which has no room for a whole hash or another id. */
+export const keyRow = async (key: StoredKey) => {
+  const { sha256: _, replaced_by: _id, ...row } = await keyDetails(key);
+  return row;
+};
+
 export const addKeyCommands = (key: Command): void => {
   add(key, "issue", "issue an API key; it is printed only once")
     .requiredOption("--account <id>", "the account that the key belongs to", parseId)
@@ -92,10 +98,7 @@ export const addKeyCommands = (key: Command): void => {
     .option("--prefix <hex>", "only those whose SHA-256 hash starts with this", hexPrefix, "")
     .action(async ({ account, prefix, json }: Format & { account?: string; prefix: string }) => {
       const keys = (await ofAccounts(account, keysOf)).filter(({ sha256 }) => sha256.startsWith(prefix.toLowerCase()));
-      const rows = await Promise.all(keys.map(keyDetails));
-      // A table has no room for a whole hash or another id.
-      const shown = json ? rows : rows.map(({ sha256: _, replaced_by: _id, ...row }) => row);
-      await printOwned(shown, { json });
+      await printOwned(await Promise.all(keys.map(json ? keyDetails : keyRow)), { json });
     });
   add(key, "show <id-or-key>", "show a key, with its SHA-256").action(async (reference: string, format: Format) => {
     const { id, account, ...details } = await keyDetails(await keyByReference(reference));

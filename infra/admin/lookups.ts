@@ -69,6 +69,7 @@ export const findUser = finder("user", readUser);
 export const findOrder = finder("order", readOrder);
 
 export const requestHint = "`request list` lists the requests of an order";
+export const findRequest = finder("request", readRequest, requestHint);
 
 /** Returns the request and the order with this id. Only one exists, unless a file of `apply` gave both the same id. */
 export const findParents = async (id: string) => {

@@ -39,7 +39,7 @@ const list = async ({ account: of, failed, failure, json }: Selection) => {
     // A reason that is cut off would hide a doubt at its end.
     return printOwned(orders, { json }, { whole: true });
   }
-  const rows = inOrder(pagesOf(of), pagesAtOnce, (ids) => listed(ids, { json }));
+  const rows = inOrder(pagesOf(of), pagesAtOnce, (ids) => listedOrders(ids, { json }));
   const printing = () => printParts(rows, { json });
   // A table shows its progress itself.
   await (json ? withProgress(printing, "Reading the orders …") : printing());
@@ -62,7 +62,7 @@ async function* pagesOf(account: string | undefined): AsyncGenerator<string[]> {
 }
 
 /** Returns a row for each order of a page, with its last run and the number of its attachments. The reads share calls. */
-const listed = async (ids: readonly string[], format: Format) => {
+export const listedOrders = async (ids: readonly string[], format: Format) => {
   const entries = pLimit(10).map(ids, async (id) => Array.fromAsync(requestsOfOrder(id)));
   const [orders, runs, requests] = await Promise.all([
     readOrders(ids),

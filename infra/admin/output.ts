@@ -28,17 +28,23 @@ const styles = new Map<string, Parameters<typeof styleText>[0]>([
   ...["FAULT", "NO", "FAILED", "CRASHED", "refused", "violation"].map((text) => [text, "red"] as const),
 ]);
 
+/** The colour of a state, or undefined for any other text. */
+export const styleOf = (text: string) => styles.get(text);
+
 /** Colours a state on a terminal, unless NO_COLOR is set. Any other text is returned unchanged. */
 export const paint = (text: string): string => {
-  const style = styles.get(text);
+  const style = styleOf(text);
   return style === undefined ? text : styleText(style, text, { stream: process.stdout });
 };
 
-const cell = (value: unknown): string => {
+/** The text of a value in a table. It may contain characters that control a terminal. */
+export const textOf = (value: unknown): string => {
   if (value === null || value === undefined) return "-";
-  if (Array.isArray(value)) return value.map(cell).join(", ") || "-";
-  return paint(safe(typeof value === "object" ? JSON.stringify(value) : String(value)));
+  if (Array.isArray(value)) return value.map(textOf).join(", ") || "-";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 };
+
+const cell = (value: unknown): string => paint(safe(textOf(value)));
 
 export const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - stringWidth(text)));
 

@@ -1,6 +1,6 @@
 import { lastRuns, printLatest } from "./history.ts";
 import { finder, ownerOf, requestHint } from "./lookups.ts";
-import { type Format, printHeading, printJson, printRecord, table } from "./output.ts";
+import { type Format, printHeading, printJson, printRecord, type Row, table } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";
 import { nextStep, readActualRun } from "./start-checkout.ts";
@@ -13,35 +13,38 @@ export const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderRepor
   ...(not_withdrawn > 0 && { "the carrier still has": counted(not_withdrawn, "deleted") }),
 });
 
+/** What an order is, as the command and the console show it to people. */
+export const orderRecord = async (report: OrderReport): Promise<Row> => {
+  const { checkout, late_changes, seal, attachments: _, requests, account: _account, ...order } = report;
+  const { run, status, reason, waits_until, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
+  const next = checkout && order.state === "CART" && nextStep(order.id, checkout, new Date());
+  return {
+    ...order,
+    ...(await ownerOf(report, { json: false })),
+    sealed: seal !== null,
+    ...(checkout && { run, status, reason }),
+    ...(next && { next }),
+    ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
+    ...(next_try_at && { ...(attempt && { attempt }), last_answer, next_try_at }),
+    ...(late_changes && tooLate(late_changes)),
+    requests: requests.length,
+  };
+};
+
 export const showOrder = async (id: string, { json }: Format): Promise<void> => {
   const find = finder("order", (one) => orderReport(one, readActualRun));
   const report = await withProgress(() => find(id), "Reading the order …");
   const runs = await lastRuns(report.id, report.checkout?.attempt ?? 0);
   if (json) return printJson({ ...report, runs });
-  const { checkout, late_changes, seal, attachments, requests, account, ...order } = report;
-  const { run, status, reason, waits_until, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
-  const next = checkout && order.state === "CART" && nextStep(order.id, checkout, new Date());
-  printRecord(
-    {
-      ...order,
-      ...(await ownerOf(report, { json })),
-      sealed: seal !== null,
-      ...(checkout && { run, status, reason }),
-      ...(next && { next }),
-      ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
-      ...(next_try_at && { ...(attempt && { attempt }), last_answer, next_try_at }),
-      ...(late_changes && tooLate(late_changes)),
-      requests: requests.length,
-    },
-    { json },
-  );
+  const { id: orderId, attachments, requests } = report;
+  printRecord(await orderRecord(report), { json });
   printHeading("Last runs of the checkout");
   console.log(table(runs, { whole: true }));
   printHeading("Attachments of the order");
   console.log(table(attachments.map(summary)));
   printWarnings(attachments);
   requests.forEach(printRequest);
-  await printLatest({ type: "order", id: order.id });
+  await printLatest({ type: "order", id: orderId });
 };
 
 export const showRequest = async (id: string, { json }: Format): Promise<void> => {
@@ -52,10 +55,10 @@ export const showRequest = async (id: string, { json }: Format): Promise<void> =
   await printLatest({ type: "request", id: report.id });
 };
 
-const printRequest = ({ id, type, attachments }: RequestReport) => {
-  printHeading(`Request ${id}  ${type}`);
+/** A row for each attachment of a request, with what the carrier has of it. */
+export const letterRows = ({ attachments }: RequestReport): Row[] => {
   const waiting = attachments.some(({ receipt }) => receipt?.last_answer);
-  const rows = attachments.map(({ of, receipt, ...attachment }) => {
+  return attachments.map(({ of, receipt, ...attachment }) => {
     const { state, at, status, answer, attempts, last_answer, sent, bytes, sha256 } = receipt ?? {};
     const response = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
     return {
@@ -70,8 +73,12 @@ const printRequest = ({ id, type, attachments }: RequestReport) => {
       "carrier response": response && response.length > 80 ? `${response.slice(0, 79)}…` : response,
     };
   });
-  console.log(table(rows));
-  printWarnings(attachments);
+};
+
+const printRequest = (request: RequestReport) => {
+  printHeading(`Request ${request.id}  ${request.type}`);
+  console.log(table(letterRows(request)));
+  printWarnings(request.attachments);
 };
 
 /** The carrier may reject such a file days later, so the operator should ask for another one now. */

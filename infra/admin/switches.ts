@@ -10,11 +10,11 @@ import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
 
 /** Shows only whether a secret is set. The names of secrets end with `_secret`. */
-const withoutSecrets = (settings: Switch) =>
+export const withoutSecrets = (settings: Switch) =>
   mapped<unknown, unknown>(settings, (value, name) => (name.endsWith("_secret") && value !== null ? "(set)" : value));
 
 /** Yields the switches of an account and of all accounts below it or, without one, of every account. */
-async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> {
+export async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> {
   const accounts = account === undefined ? await childAccounts(null) : [await findAccount(account)];
   for (const { id } of accounts) {
     const entries = await Array.fromAsync(queryAll(collections.switches(id)));
@@ -22,19 +22,18 @@ async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> 
   }
 }
 
+export const switchRow = ({ id, name, account, updated_at, ...one }: Switch) => ({
+  id,
+  name,
+  account,
+  sms: one.sms_enabled ? one.sms_protocol : "off",
+  mms: one.mms_enabled ? one.mms_protocol : "off",
+  updated_at,
+});
+
 const list = async ({ account: of, json }: Format & { account?: string }) => {
   const switches = await withProgress(() => Array.fromAsync(switchesOf(of)), "Reading the switches …");
-  await printOwned(
-    switches.map(({ id, name, account, sms_enabled, sms_protocol, mms_enabled, mms_protocol, updated_at }) => ({
-      id,
-      name,
-      account,
-      sms: sms_enabled ? sms_protocol : "off",
-      mms: mms_enabled ? mms_protocol : "off",
-      updated_at,
-    })),
-    { json },
-  );
+  await printOwned(switches.map(switchRow), { json });
 };
 
 export const addSwitchCommands = (group: Command): void => {

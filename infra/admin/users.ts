@@ -37,12 +37,11 @@ const changePermissions = (
     },
   );
 
+export const userRow = ({ id, account, disabled, permissions }: User) => ({ id, account, disabled, permissions });
+
 const list = async ({ account: of, ...format }: Format & { account?: string }) => {
   const users = await ofAccounts(of, usersOf);
-  await printOwned(
-    users.map(({ id, account, disabled, permissions }) => ({ id, account, disabled, permissions })),
-    format,
-  );
+  await printOwned(users.map(userRow), format);
 };
 
 type Called = Format & Caller;

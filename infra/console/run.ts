@@ -1,0 +1,30 @@
+import { parseArgs } from "node:util";
+import { explain } from "../admin/command-errors.ts";
+import { useTarget } from "../admin/target.ts";
+import { portOf } from "../local/command.ts";
+import { startConsole } from "./server.ts";
+
+/** `./patchbay console`. */
+const help = `Usage: ./patchbay console [--stack <name> | --port <port>] [--serve <port>]
+
+Shows orders, letters, accounts and switches in a browser on this machine, with your permissions. It changes nothing. Ctrl-C ends it.
+
+  --stack <name>  a deployed stack (default: PATCHBAY_STACK, or the running local stack)
+  --port <port>   the local stack on this port
+  --serve <port>  the port of the page (default: any free port)`;
+
+const text = { type: "string" } as const;
+const options = { stack: text, port: text, serve: { ...text, default: "0" }, help: { type: "boolean" } } as const;
+try {
+  const { values } = parseArgs({ args: process.argv.slice(3), options });
+  const { stack = process.env.PATCHBAY_STACK, port } = values;
+  if (values.help) console.log(help);
+  else {
+    const { description } = await useTarget({ ...(stack && { stack }), ...(port && { port }) });
+    const chosen = stack ? `--stack ${stack} ` : port ? `--port ${port} ` : "";
+    console.log(`console ${(await startConsole(description, chosen, portOf(values.serve))).url}`);
+  }
+} catch (error) {
+  console.error(explain(error));
+  process.exitCode = 1;
+}
