@@ -72,7 +72,7 @@ describe("the import rules", () => {
 
   const isShared = (name: string) => name.startsWith("shared/") && name !== routeList;
   const isFunction = (name: string) => name.startsWith("functions/") && name !== "functions/checkout/workflow.ts";
-  const notOfTheCli = below("infra/").filter((file) => !/^infra\/(admin\/|patchbay\.ts$)/.test(file));
+  const notOfTheCli = below("infra/").filter((file) => !/^infra\/(admin\/|console\/|patchbay\.ts$)/.test(file));
 
   it.each<[string, readonly string[], (imported: string, file: string) => boolean]>([
     ["an SDK only in the modules of the clients", sources, (name, file) => !sdk.test(name) || mayUseTheSdk.test(file)],
@@ -87,6 +87,11 @@ describe("the import rules", () => {
       (name) => pure.test(name) || !(name.startsWith("shared/") || isFunction(name)),
     ],
     ["no other folder of infra to import the CLI", notOfTheCli, (name) => !name.startsWith("infra/admin/")],
+    [
+      "only the front door to import the console",
+      sources.filter((file) => !/^infra\/(console\/|patchbay\.ts$)/.test(file)),
+      (name) => !name.startsWith("infra/console/"),
+    ],
     ["no import of the tests", sources, (name) => !name.startsWith("test/")],
   ])("allow %s", (_, files, allowed) => {
     expect(offenders(files, allowed)).toEqual([]);

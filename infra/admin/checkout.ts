@@ -96,7 +96,14 @@ export const openCheckouts = async () => {
     const last = await readActualRun(id);
     const status = last && isOpen(last) ? "RUNNING" : last?.status;
     const { reason, last_answer, started_at, ended_at } = last ?? {};
-    return { id, account, status, failure: failureOf(last), since: ended_at ?? started_at ?? "", reason: reason ?? last_answer };
+    return {
+      id,
+      account,
+      status,
+      failure: failureOf(last),
+      since: ended_at ?? started_at ?? "",
+      reason: reason ?? last_answer,
+    };
   };
   const rows = await pLimit(atOnce).map(await ordersInCheckout(), read);
   const rank = ({ status = "" }) => ["FAILED", "CRASHED", "RUNNING"].indexOf(status);

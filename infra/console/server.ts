@@ -7,10 +7,7 @@ import { serveLocally } from "../local/listen.ts";
 import { html, sourceOf } from "./html.ts";
 import { type Page, pageAt } from "./pages.ts";
 
-/**
- * A page for whoever operates Patchbay, which only reads: `./patchbay console`, and `npm start`. It has its operator's permissions. So it
- * serves only this machine, and only a browser that has opened its address, which contains a secret.
- */
+/** The console has its operator's permissions. So it serves only this machine, and only a browser that has opened its secret address. */
 
 const policy =
   "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'";

@@ -1,0 +1,168 @@
+import { get as httpGet, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startConsole } from "../../../infra/console/server.ts";
+import { newOrder } from "../../support/fixtures/orders.ts";
+import { newSwitch } from "../../support/fixtures/switches.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
+import { carrier } from "../../support/servers/carrier.ts";
+import { proxies } from "../../support/servers/own-table.ts";
+import { checkOut } from "../../support/servers/workflow.ts";
+
+let served: Awaited<ReturnType<typeof startConsole>>;
+let upstream: Awaited<ReturnType<typeof carrier>>;
+let cookie = "";
+beforeAll(async () => {
+  upstream = await carrier();
+  served = await startConsole("the tests' table", "--port 1 ", 0);
+  const { headers } = await fetch(served.url, { redirect: "manual" });
+  cookie = headers.get("set-cookie")?.split(";")[0] ?? "";
+});
+afterAll(async () => {
+  await served.close();
+  await upstream.close();
+});
+
+/** Sends any header, the Host included, which `fetch` does not. */
+const send = async (path: string, headers: Readonly<Record<string, string>> = {}, method = "GET") => {
+  const address = new URL(path, served.url);
+  const response = await new Promise<IncomingMessage>((resolve, reject) =>
+    httpGet(address, { headers, method }, resolve).on("error", reject),
+  );
+  return { status: response.statusCode, headers: response.headers, body: await text(response) };
+};
+const open = async (path: string) => {
+  const { status, body, headers } = await send(path, { cookie });
+  return { status, body, location: headers.location };
+};
+
+describe("the console's server", () => {
+  it("turns the secret in its address into a cookie of its own", async () => {
+    const { status, headers } = await fetch(served.url, { redirect: "manual" });
+    expect([status, headers.get("location")]).toEqual([303, "/"]);
+    const port = new URL(served.url).port;
+    expect(headers.get("set-cookie")).toMatch(
+      new RegExp(`^console-${port}=[\\w-]{43}; HttpOnly; SameSite=Strict; Path=/$`),
+    );
+    expect(headers.get("set-cookie")).not.toContain(new URL(served.url).searchParams.get("secret"));
+  });
+
+  const other = () => `${cookie.slice(0, -1)}${cookie.endsWith("A") ? "B" : "A"}`;
+  it.each<[string, number, string, () => Readonly<Record<string, string>>, string?]>([
+    ["no cookie", 403, "/", () => ({})],
+    ["another cookie", 403, "/", () => ({ cookie: other() })],
+    ["a cookie of another length, of any characters", 403, "/", () => ({ cookie: `${cookie.split("=")[0]}=é` })],
+    ["a wrong secret", 403, "/?secret=x", () => ({})],
+    ["the secret on another path", 403, `/find?secret=x`, () => ({})],
+    ["no cookie for the style", 403, "/style.css", () => ({})],
+    ["another host name", 403, "/", () => ({ cookie, host: "evil.example" })],
+    ["a page of another site", 403, "/", () => ({ cookie, origin: "http://evil.example" })],
+    ["a page of another port", 403, "/", () => ({ cookie, origin: "http://127.0.0.1:1" })],
+    ["a link on another site", 403, "/", () => ({ cookie, "sec-fetch-site": "cross-site" })],
+    ["a page of the same host, but another port", 403, "/", () => ({ cookie, "sec-fetch-site": "same-site" })],
+    ["a POST", 405, "/", () => ({ cookie }), "POST"],
+    ["the cookie", 200, "/", () => ({ cookie })],
+    ["the cookie among others", 200, "/", () => ({ cookie: `a=b; ${cookie}; c=d` })],
+  ])("answers %s with %d", async (_, status, path, headers, method) => {
+    const found = await send(path, headers(), method);
+    expect(found.status).toBe(status);
+    if (status !== 200) expect(found.body).not.toContain("Checkouts");
+  });
+
+  it("forbids scripts and styles that are not its own, frames, caches and other pages' reads", async () => {
+    const { headers } = await send("/", { cookie });
+    expect(headers).toMatchObject({
+      "content-security-policy":
+        "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      "cross-origin-resource-policy": "same-origin",
+      "cross-origin-opener-policy": "same-origin",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      "cache-control": "no-store",
+    });
+    expect(headers).not.toHaveProperty("access-control-allow-origin");
+    expect((await send("/?secret=x")).headers).toMatchObject({ "cache-control": "no-store" });
+  });
+});
+
+const hostile = `<script>alert(1)</script>" '&`;
+const escaped = "&#60;script&#62;alert(1)&#60;/script&#62;&#34; &#39;&#38;";
+
+describe("the console's pages", () => {
+  it("show a refused letter, why, its correction and what came too late, and write nothing", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    const letter = await order.attach(0, hostile);
+    const reason = "The signature on page 2 is missing.";
+    await upstream.misbehave({ method: "PUT", action: "status", status: 422, body: { reason } });
+    await checkOut(order.id);
+    proxies.table.arm();
+    const overview = await open("/");
+    expect(overview.body).toContain(`href="/find?text=${order.id}"`);
+    expect(overview.body).toMatch(/FAILED[\s\S]*refused/);
+    const failed = await open(`/order/${order.id}`);
+    expect(failed.status).toBe(200);
+    expect(failed.body).toContain(escaped);
+    expect(failed.body).not.toContain("<script>alert");
+    expect(failed.body).toMatch(new RegExp(`class="mark red"[^>]*aria-label="refused · [^"]*${reason}`));
+    expect(failed.body).toContain(`<code>./patchbay --port 1 order checkout ${order.id} --wait</code>`);
+    const writes = proxies.table.calls.filter(({ operation }) => /Put|Update|Delete|Write/.test(operation));
+    expect([writes, proxies.table.calls.length > 0]).toEqual([[], true]);
+
+    await order.remove(0, letter);
+    await order.attach(0, "With the signature");
+    await checkOut(order.id);
+    const late = await order.attach(0, "Too late");
+    const done = await open(`/order/${order.id}`);
+    expect(done.body).toContain("CHECKED_OUT");
+    expect(done.body).toMatch(/class="mark yellow"[^>]*aria-label="created · too late for the carrier/);
+    expect(done.body).toContain(`/attachment/request/${order.requests[0]}/${late}`);
+    expect((await open("/")).body).not.toContain(order.id);
+  });
+
+  it("show an attachment with its kind, also after it was deleted, and never its bytes", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    const letter = await order.attach(0, "LOA");
+    const path = `/attachment/request/${order.requests[0]}/${letter}`;
+    expect((await open(`/find?text=${letter.toLowerCase()}`)).location).toBe(path);
+    const { body } = await open(path);
+    for (const shown of ["detected_type", "application/pdf", "encrypted", "bytes", "request_attachment.created"])
+      expect(body).toContain(shown);
+    expect(body).toContain(`attachment download ${order.requests[0]} ${letter}`);
+    await order.remove(0, letter);
+    expect((await open(path)).body).toMatch(/was deleted[\s\S]*request_attachment\.deleted/);
+  });
+
+  it("show an account with its orders, keys and switches, and no secret", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    const secret = { name: "Inbound", sms_auth_method: "BEARER", sms_secret: "secret-of-the-switch" };
+    const { id } = await newSwitch(order.key, secret);
+    const account = await open(`/account/${order.account}`);
+    for (const shown of [order.id, id, "messaging_switches:*", "API keys"]) expect(account.body).toContain(shown);
+    const shown = await open(`/switch/${id}`);
+    expect(shown.body).toMatch(/\(set\)[\s\S]*switch\.created/);
+    for (const { body } of [account, shown])
+      for (const hidden of ["secret-of-the-switch", order.key]) expect(body).not.toContain(hidden);
+    expect((await open(`/find?text=${order.key}`)).location).toMatch(/^\/api_key\/\w{26}$/);
+  });
+
+  it.each([
+    ["/order/01J00000000000000000000000", "There is no order"],
+    ["/order/", "There is no order"],
+    ["/attachment/order/x/y", "There is no request and no order x"],
+    ["/attachment/order", "There is no such page."],
+    ["/toString/x", "There is no such page."],
+    ["/request/%22%3E", "There is no request"],
+    ["/nothing", "There is no such page."],
+  ])("answer %s with a 404 that says what is missing", async (path, message) => {
+    const { status, body } = await open(path);
+    expect([status, body.includes(message)]).toEqual([404, true]);
+  });
+
+  it("say what to do if the table does not answer or refuses", async () => {
+    const name = process.env.TABLE_NAME;
+    process.env.TABLE_NAME = "none";
+    const { status, body } = await open("/");
+    process.env.TABLE_NAME = name;
+    expect([status, body.includes("The table or the state machine does not exist")]).toEqual([503, true]);
+  });
+});
