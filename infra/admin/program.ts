@@ -32,7 +32,7 @@ const changing =
 export const createProgram = (beforeAction: (command: Command) => void): Command => {
   const program = new Command("patchbay")
     .description(
-      "Runs, deploys and operates Patchbay. The commands below work on a deployed stack (--stack), on the table in TABLE_NAME, or on the running local stack. Others, each with its own --help: start, carrier, docs, synth, deploy, deploy-local, destroy.",
+      "Runs, deploys and operates Patchbay. The commands below work on a deployed stack (--stack), on the table in TABLE_NAME, or on the running local stack. Others, each with its own --help: start, console, carrier, docs, synth, deploy, deploy-local, destroy.",
     )
     .version(project.version)
     .option("--stack <name>", "the deployed stack to work on (default: PATCHBAY_STACK)")
