@@ -1,7 +1,6 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
+import axe from "axe-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { startConsole } from "../../infra/console/server.ts";
@@ -12,8 +11,6 @@ import { admin } from "../support/requests/admin.ts";
 import { chromiumPath, launchChromium } from "./chromium.ts";
 
 if (!chromiumPath) console.warn("The console is not tested in a browser: no Chromium found (CHROMIUM names one).");
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const misbehave = (fault: object) =>
   fetch(`${inject("environment").CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
@@ -160,7 +157,7 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
     await tab.goto(served.url);
     for (const path of ["/", `/order/${order.id}`, `/account/${order.account}`, "/find?text=nothing"]) {
       await tab.goto(new URL(path, served.url).href);
-      await tab.evaluate(axe);
+      await tab.evaluate(axe.source);
       const violations = await tab.evaluate(
         `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))`,
       );
