@@ -19,10 +19,8 @@ import { add } from "./usage.ts";
 type Options = Format & { readonly url?: string; readonly yes?: boolean };
 
 const parseUrl = (text: string): string => {
-  if (/^https?:\/\/[^?#]+$/.test(text) && URL.canParse(text)) return text;
-  throw new InvalidArgumentError(
-    "It must be an http: or https: URL without a query, because paths are appended to it.",
-  );
+  if (/^https?:\/\/[^?#@]+$/.test(text) && URL.canParse(text)) return text;
+  throw new InvalidArgumentError("It must be an http: or https: URL without a user, a query and a fragment.");
 };
 
 /** Directs this process to the carrier at a URL, or to that of the target. Returns its address, or its adapter function. */

@@ -310,6 +310,15 @@ describe("carrier check", () => {
       (call, cart, next) => (call.method === "DELETE" && !cart.held[placeIn(call)] ? json(404) : next()),
     ],
     [
+      "judges that one byte is no letter",
+      "a file of 1 byte",
+      'PUT 422 {"reason":"This is not a PDF."}',
+      to(
+        (call) => bytesOf(call) === 1,
+        () => json(422, { reason: "This is not a PDF." }),
+      ),
+    ],
+    [
       "does not compare",
       "it compares the manifest",
       "it does not",
