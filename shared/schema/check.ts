@@ -117,8 +117,8 @@ export const oneOf = (values: readonly unknown[]) =>
 export const pointer = (path: readonly PropertyKey[]) =>
   path.map((segment) => `/${String(segment).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-/** A text of a JSON document, which is a name if a colon follows, or what begins, separates or ends values. */
-const token = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[[\]{},]/g;
+/** A text of a JSON document, or what begins, separates or ends its names and values. */
+const token = /"(?:[^"\\]|\\.)*"?|[[\]{},:]/g;
 
 /** The pointers of an error response fit into it. The first is always reported. */
 const maxPointerCharacters = 10_000;
@@ -133,7 +133,8 @@ export const repeatedNames = (json: string): Problem[] => {
   const names: (Set<string> | undefined)[] = [];
   const found = new Set<string>();
   let characters = 0;
-  for (const [text, quoted, colon] of json.matchAll(token)) {
+  let quoted = "";
+  for (const [text] of json.matchAll(token)) {
     const last = path.length - 1;
     const index = path[last];
     if (text === "{" || text === "[") {
@@ -143,7 +144,7 @@ export const repeatedNames = (json: string): Problem[] => {
       path.pop();
       names.pop();
     } else if (text === "," && typeof index === "number") path[last] = index + 1;
-    else if (quoted !== undefined && colon !== undefined) {
+    else if (text === ":") {
       const name = String(JSON.parse(quoted));
       path[last] = name;
       if (names[last]?.has(name) && characters < maxPointerCharacters) {
@@ -152,7 +153,7 @@ export const repeatedNames = (json: string): Problem[] => {
         found.add(at);
       }
       names[last]?.add(name);
-    }
+    } else quoted = text;
   }
   return Array.from(found, (at) => problemIn("body", at, "malformed", "must be given only once"));
 };
