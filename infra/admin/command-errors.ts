@@ -68,10 +68,14 @@ const describeError = ({ source, sub_code, detail, params }: ApiError["body"]["e
   return [source && (source.pointer || "(the whole file)"), detail + known].filter(Boolean).join(": ");
 };
 
+const onImmutable =
+  "Leave out what can't be changed, or give it its present value. For another value, create a new entry, without the id.";
+
 /** Describes an error to the operator: one line for each error in the input, or the message and advice. */
 export const explain = (error: unknown): string => {
   if (error instanceof ApiError && error.status < 500) {
     const lines = error.body.errors.map((each) => safe(describeError(each)));
+    if (error.body.errors.some(({ sub_code }) => sub_code === "constraint.immutable")) lines.push(onImmutable);
     if (lines.length === maxProblems) lines.push(`At most ${maxProblems} problems are listed.`);
     return lines.join("\n");
   }

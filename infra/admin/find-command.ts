@@ -75,13 +75,16 @@ const placesOfFile = async (id: string): Promise<Place[]> => {
 
 type Scope = { readonly account?: string; readonly order?: string };
 
+/** Macs type letters with accents decomposed, and others composed. */
+const comparable = (text: string) => text.normalize("NFC").toLowerCase();
+
 /** Finds accounts by the beginning of their names. Reads all accounts. */
 const accountsNamed = async (text: string): Promise<Place[]> => {
   const places: Place[] = [];
   for await (const { id, name, ancestors } of accountsBelow(null)) {
     const above = ancestors.at(-1);
     const parent = above === undefined ? null : { type: "account", id: above };
-    if (name.toLowerCase().startsWith(text)) places.push({ type: "account", id, account: id, parent, name });
+    if (comparable(name).startsWith(text)) places.push({ type: "account", id, account: id, parent, name });
   }
   return places;
 };
@@ -95,7 +98,7 @@ const attachmentsNamed = async (text: string, { id, account }: Order): Promise<P
   ];
   const found = parents.map(async ({ account, type, id }) => {
     const attachments = await Array.fromAsync(allAttachments({ type, id }));
-    const named = attachments.filter(({ name, filename }) => `${name}\n${filename}`.toLowerCase().includes(text));
+    const named = attachments.filter(({ name, filename }) => comparable(`${name}\n${filename}`).includes(text));
     const parent = { type, id };
     return named.map((one) => ({ type: `${type}_attachment`, id: one.id, account, parent, name: one.name }));
   });
@@ -106,12 +109,12 @@ const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Searches the names of attachments within an account or an order; otherwise, those of accounts, unless the text is a UUID. */
 const placesNamed = async (text: string, { account, order }: Scope): Promise<Place[]> => {
-  if (account === undefined && order === undefined) return uuid.test(text) ? [] : accountsNamed(text.toLowerCase());
+  if (account === undefined && order === undefined) return uuid.test(text) ? [] : accountsNamed(comparable(text));
   const orders = [
     ...(order === undefined ? [] : [await findOrder(order)]),
     ...(account === undefined ? [] : await readOrders(await orderIdsOf((await findAccount(account)).id))),
   ];
-  const named = inOrder(orders, 10, (one) => attachmentsNamed(text.toLowerCase(), one));
+  const named = inOrder(orders, 10, (one) => attachmentsNamed(comparable(text), one));
   return (await Array.fromAsync(named)).flat();
 };
 

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import * as z from "zod/mini";
 import { withoutResult } from "../../shared/checkout/checkout-run.ts";
 import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, lookUp, parseItem, parseReadable, queryAll } from "../../shared/table/read.ts";
-import { accountNames, findKey, ifDenied, inOrder, keyByReference, throwNotFound } from "./lookups.ts";
+import { readAccount } from "../../shared/tenants/accounts.ts";
+import { findKey, ifDenied, inOrder, keyByReference, throwNotFound } from "./lookups.ts";
 import { type Format, printHeading, printJson, type Row, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
@@ -33,25 +33,26 @@ export const latestEvents = async (subjects: readonly EventSubject[], most: numb
   return all.sort((a, b) => (a.id < b.id ? -1 : 1));
 };
 
-const Named = z.object({ id: z.string(), name: z.string() });
+/** What an account was called at a time, in ISO 8601. */
+type NameAt = (time: string) => string | undefined;
 
-/** Returns the current names of the events' switches and accounts, by id, if they still exist. */
-const namesOf = async (events: readonly StoredEvent[]): Promise<ReadonlyMap<string, string>> => {
-  const about = events.flatMap(({ resource: { type, id } }) => {
-    if (type === "switch") return keys.switch(id);
-    return type === "account" ? keys.account(id) : [];
-  });
-  const named = (await getMany(about)).flatMap((item) => z.safeParse(Named, item).data ?? []);
-  return new Map(named.map(({ id, name }) => [id, name]));
+/** An account's events record each change of its name. So its name at a time is the one that the next change replaced. */
+const nameOfAccount = async (id: string): Promise<NameAt> => {
+  const [account, events] = await Promise.all([readAccount(id), Array.fromAsync(historyOf({ type: "account", id }))]);
+  const renames = events.flatMap(({ at, changes }) => (changes?.name ? [{ at, from: String(changes.name.from) }] : []));
+  return (time) => renames.find(({ at }) => at > time)?.from ?? account?.name;
 };
 
+const namesOfAccounts = async (ids: readonly string[]): Promise<ReadonlyMap<string, NameAt>> =>
+  new Map(await Promise.all([...new Set(ids)].map(async (id) => [id, await nameOfAccount(id)] as const)));
+
 /** The names of the accounts of the API keys that made changes, by the keys' ids. */
-type Callers = ReadonlyMap<string, string | undefined>;
+type Callers = ReadonlyMap<string, NameAt | undefined>;
 
 const callersOf = async (events: readonly StoredEvent[]): Promise<Callers> => {
   const ids = new Set(events.flatMap(({ actor }) => (actor.type === "api_key" ? [actor.id] : [])));
   const found = (await Promise.all([...ids].map(findKey))).filter((key) => key !== undefined);
-  const names = await accountNames(found);
+  const names = await namesOfAccounts(found.map(({ account }) => account));
   return new Map(found.map(({ id, account }) => [id, names.get(account)]));
 };
 
@@ -63,9 +64,9 @@ const describeChange = ([name, { from, to, omitted }]: [string, EventChange]): s
   return [`${name}:`, ...added, ...removed, ...(omitted ? [`and ${omitted} more`] : [])].join(" ");
 };
 
-const actorOf = ({ actor }: StoredEvent, callers: Callers) =>
+const actorOf = ({ actor, at }: StoredEvent, callers: Callers) =>
   actor.type === "api_key"
-    ? `${callers.get(actor.id) ?? "-"}: key ${actor.id}, user ${actor.user}`
+    ? `${callers.get(actor.id)?.(at) ?? "-"}: key ${actor.id}, user ${actor.user}`
     : [`${actor.type} ${actor.id}`, actor.on_behalf_of].filter(Boolean).join(" on behalf of ");
 
 /** Returns when an item in the history of `subject` was deleted, and by whom, or undefined if no event records it. */
@@ -79,7 +80,8 @@ export const historyCommand = ({ type, id }: EventSubject): string => `\`history
 
 /** The columns about files and responses exist only if an event has any such value. */
 export const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
-  const [names, callers] = await Promise.all([namesOf(events), callersOf(events)]);
+  const about = events.flatMap(({ resource: { type, id } }) => (type === "account" ? [id] : []));
+  const [names, callers] = await Promise.all([namesOfAccounts(about), callersOf(events)]);
   const hasEvidence = events.some(({ file, answer, reason }) => file || answer || reason);
   return events.map((event) => {
     const { at, type, resource, name, filename, file, answer, outcome, reason, changed, changes } = event;
@@ -94,7 +96,7 @@ export const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => 
       time: at,
       event: type,
       id: resource.id,
-      name: name ?? names.get(resource.id),
+      name: name ?? names.get(resource.id)?.(at),
       actor: actorOf(event, callers),
       changed: changes ? Object.entries(changes).map(describeChange) : changed,
       ...(hasEvidence && evidence),

@@ -191,7 +191,7 @@ export async function* eachOfAccounts<T>(
   yield* inOrder(accounts, atOnce, ({ id }) => read(id));
 }
 
-export const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap<string, string>> => {
+const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap<string, string>> => {
   const accounts = await Promise.all(owned.map(({ account }) => readAccount(account)));
   return new Map(accounts.flatMap((account) => (account ? [[account.id, account.name] as const] : [])));
 };

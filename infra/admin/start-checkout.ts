@@ -54,17 +54,18 @@ export type CheckoutEnd = {
   readonly reason: string | null;
 };
 
-/** Returns the operator's next step after a run that has failed or crashed, or whose outcome is unknown. */
+/** Returns what the operator of an open order does after its last run, in a sentence. */
 export const nextStep = (orderId: string, last: CheckoutRun, now: Date): string | undefined => {
-  const { status, failure, outcome_unknown, checked_out } = last;
-  if (isActive(last, now)) return undefined;
+  const { status, outcome_unknown, checked_out, failure } = last;
+  if (status === "SUCCEEDED") return undefined;
+  if (isActive(last, now))
+    return `\`order checkout ${orderId} --wait\` waits for its end. If it was lost in a crash, that shows a minute after its start, and the next checkout continues it.`;
   if (outcome_unknown && checked_out) return `\`order checkout ${orderId}\` completes the order.`;
   const seconds = secondsUntil(callsEndBy(last, now), now);
   const when = seconds > 0 ? ` after about ${seconds} seconds, when earlier calls have ended` : "";
   if (outcome_unknown)
     return `\`order checkout ${orderId}\` asks the carrier${when}. If it cannot say, ask its support, and record the answer: \`order settle ${orderId}\`.`;
   if (status === "CRASHED") return `\`order checkout ${orderId}\` continues the crashed run${when}.`;
-  if (status !== "FAILED") return undefined;
   return failure === "refused"
     ? `Once the customer has replaced what was refused, \`order checkout ${orderId}\` forwards it.`
     : `Once the cause is corrected, \`order checkout ${orderId}\` forwards what is missing.`;

@@ -54,12 +54,18 @@ const missingIn = (command: Command): string[] => {
   ];
 };
 
-/** Returns the command or the group that is most similar to the typed text, or all whose last word is. */
-const nearest = (program: Command, typed: string): string => {
-  const paths = [...new Set([...program.commands, ...leavesOf(program)].map(pathOf))];
-  const byLastWord = Map.groupBy(paths, (path) => path.slice(path.lastIndexOf(" ") + 1));
-  const name = closestMatch(typed, [...paths, ...byLastWord.keys()]) ?? "";
-  return paths.includes(name) ? name : (byLastWord.get(name) ?? []).join(" or ");
+/** Returns the word that was meant, if one is so similar that it is plausible: a letter in three is wrong at most. */
+const meant = (typed: string, words: Iterable<string>): string | undefined =>
+  closestMatch(typed, [...words], { maxDistance: Math.max(1, Math.floor(typed.length / 3)) });
+
+/** Suggests the commands of a group that a wrong word may mean; for a first word, also those of all groups. */
+const suggestion = (group: Command, typed: string): string => {
+  const known = group.parent ? group.commands : [...group.commands, ...leavesOf(group)];
+  const byName = Map.groupBy(new Set(known.map(pathOf)), (path) => path.slice(path.lastIndexOf(" ") + 1));
+  const name = meant(typed, byName.keys());
+  if (name === undefined) return "";
+  const paths = byName.get(name) ?? [];
+  return ` Did you mean ${paths.includes(name) ? name : paths.join(" or ")}?`;
 };
 
 /** Rewords Commander's messages. */
@@ -74,21 +80,17 @@ const wording: readonly (readonly [RegExp, string])[] = [
 const unknownOption = ({ args, options }: Command): string | undefined => {
   const typed = args.find((one) => /^--?[a-z]/i.test(one));
   if (typed === undefined) return undefined;
-  const nearest = closestMatch(
-    typed,
-    options.map(({ long }) => long ?? ""),
-    { maxDistance: 3 },
-  );
+  const nearest = meant(typed, new Set(options.map(({ long }) => long ?? "")));
   return `There is no option ${typed}.${nearest ? ` Did you mean ${nearest}?` : ""}`;
 };
 
 const describe = (command: Command, { code, message }: CommanderError): string => {
-  const program = command.parent ?? command;
   const path = pathOf(command);
-  const typed = `${path} ${command.args.find((one) => one !== "help") ?? ""}`.trim();
+  const word = command.args.find((one) => one !== "help") ?? "";
+  const typed = `${path} ${word}`.trim();
   // Commander does not report `help <unknown>` as an error.
   if (code === "commander.unknownCommand" || (code === "commander.help" && typed !== path))
-    return `There is no command ${typed}. Did you mean ${nearest(program, typed)}?`;
+    return `There is no command ${typed}.${suggestion(command, word)}`;
   if (code === "commander.help") return `${typed || "patchbay"} needs a command.`;
   if (/missing(Mandatory|Argument)/.test(code)) {
     const unknown = unknownOption(command);

@@ -70,7 +70,7 @@ export type Event = z.infer<typeof Event>;
 /** An event in the table. It also contains texts of the carrier and of the customer, which are for operators only. */
 export const StoredEvent = z.extend(Event, {
   answer: z.optional(z.extend(EventAnswer, { text: z.string() })),
-  /** The attachment's name and filename, as sent to the carrier. */
+  /** The switch's name, or the attachment's name and filename as sent to the carrier. */
   name: z.optional(z.string()),
   filename: z.optional(z.string()),
   /** Why a checkout run failed or was settled, the changes that came too late for the carrier, or the action that it refused. */

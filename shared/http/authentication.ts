@@ -8,7 +8,7 @@ import { readUser } from "../tenants/accounts.ts";
 import { ApiKey, canAccess, type User } from "../tenants/tenant-schema.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
 import { parseQuery } from "./input.ts";
-import { listHeader, pathId, type RequestEvent } from "./request.ts";
+import { addToLogLine, listHeader, pathId, type RequestEvent } from "./request.ts";
 
 const bearer = /^Bearer +(apik_[A-Za-z0-9_-]{43})$/i;
 
@@ -71,7 +71,7 @@ type Authenticated<F, L> = {
 
 export type AuthenticatedEvent<F, L> = RequestEvent & { authenticated: Authenticated<F, L> };
 
-/** Middleware: throws 401 unless the API key is valid. Meanwhile, reads the data of the access check. */
+/** Middleware: throws 401 unless the API key is valid, and adds `authenticated`. Meanwhile, reads the data of the access check. */
 export const authentication = <R, F extends Found, L>(
   route: R,
   access: Reads<R, F, L>,
@@ -84,6 +84,7 @@ export const authentication = <R, F extends Found, L>(
     const [found, idempotencyKey] = await Promise.all(reading);
     const principal = authenticate(found, () => {});
     event.authenticated = { now, principal, loading: found.loading, idempotencyKey };
-    event.logged = { key_id: principal.apiKey.id, account_id: principal.apiKey.account, user_id: principal.user.id };
+    const { apiKey: key, user } = principal;
+    addToLogLine(event, { key_id: key.id, account_id: key.account, user_id: user.id });
   },
 });

@@ -12,7 +12,7 @@ import type { ApiKey } from "../tenants/tenant-schema.ts";
 import { type AuthenticatedEvent, authenticate, authentication, readCaller, validKey } from "./authentication.ts";
 import { idempotencyOf } from "./idempotency.ts";
 import { type ReadBody, readInput, readJson } from "./input.ts";
-import { pathId, type RequestEvent } from "./request.ts";
+import { addToLogLine, pathId, type RequestEvent } from "./request.ts";
 import { precondition, type Reply, respond, response, responseOrNotModified } from "./responses.ts";
 
 type Schema = z.core.$ZodType;
@@ -48,7 +48,7 @@ export const endpoint = <S extends Schema, R extends Route, F extends Found, L, 
       const { now, principal, loading, idempotencyKey } = event.authenticated;
       const { found, loaded } = await loading;
       const admitted = access.admit(found, loaded, { ...principal, route, now, note: () => {} });
-      event.logged = { ...event.logged, owner_account_id: admitted.owner };
+      addToLogLine(event, { owner_account_id: admitted.owner });
       const problems = idempotencyKey?.problems ?? [];
       const readBody = route.readBody ?? readJson;
       const { input, compared } = await readInput(event, route.reads, readBody, admitted.current, problems);
@@ -56,7 +56,7 @@ export const endpoint = <S extends Schema, R extends Route, F extends Found, L, 
       const actor = { type: "api_key", id: principal.apiKey.id, user: principal.user.id } as const;
       const origin = { now, actor, request_id: event.requestContext.requestId };
       const reply = await handle({ ...admitted, input, origin, idempotency, precondition: precondition(event) });
-      event.logged = { ...event.logged, ...reply.logged };
+      addToLogLine(event, reply.logged);
       if (route.method === "GET") return responseOrNotModified(event, route.status, reply);
       return response(event.requestContext.requestId, route.status, reply);
     });

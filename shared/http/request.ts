@@ -9,8 +9,13 @@ export type GatewayEvent = Omit<APIGatewayProxyEvent, "requestContext"> & {
   readonly requestContext: Pick<GatewayContext, "requestId" | "extendedRequestId" | "requestTimeEpoch">;
 };
 
-/** A request as the middleware passes it on. `logged` is for its log line: who called, and what was changed. */
+/** A request as the middleware passes it on, with what the steps so far have added to its log line. */
 export type RequestEvent = GatewayEvent & { logged?: Readonly<Record<string, unknown>> };
+
+/** Adds fields to the log line of a request. `respond` writes it at the end, with what was added until then. */
+export const addToLogLine = (event: RequestEvent, fields: Readonly<Record<string, unknown>> = {}): void => {
+  event.logged = { ...event.logged, ...fields };
+};
 
 /** Returns a header's value, or the last of several. The name is not case-sensitive. */
 export const header = ({ headers }: Pick<APIGatewayProxyEvent, "headers">, name: string): string | undefined =>

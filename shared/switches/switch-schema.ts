@@ -145,7 +145,10 @@ export const switchDocument = (stored: Switch, included: object = {}) => ({
 /** The properties that a PATCH can contain but not change, with the comparisons to use. It ignores the server's times. */
 export const immutableSwitchProperties = { id: isSameId };
 
-/** The following rules concern several properties, and apply to the whole switch. */
+/**
+ * The following rules concern several properties. They see four versions of a switch: what was `sent`, the `current` one, the `result` of
+ * applying one to the other, and those properties of the result that are `valid` by themselves.
+ */
 
 const mailTarget = {
   matches: (one: string) => isEmailAddress(one) || isHostAndPort(one),
@@ -181,20 +184,25 @@ const refusedCredentials = {
   BEARER: { secret: [invisible], identity: [lineBreak] },
 } as const;
 
-const credentialProblems = (sent: Properties, whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
+const credentialProblems = (
+  sent: Properties,
+  result: Properties,
+  valid: SwitchChanges,
+  channel: Channel,
+): Problem[] => {
   const isSent = ["auth_method", "identity", "secret"].some((part) => Object.hasOwn(sent, `${channel}_${part}`));
   if (!isSent) return [];
-  const refused = refusedCredentials[known[`${channel}_auth_method`] ?? "NONE"];
+  const refused = refusedCredentials[valid[`${channel}_auth_method`] ?? "NONE"];
   return Object.entries(refused).flatMap(([part, refusals]) => {
-    const value = whole[`${channel}_${part}`];
+    const value = result[`${channel}_${part}`];
     const [, detail] = refusals.find(([characters]) => typeof value === "string" && characters.test(value)) ?? [];
     return detail ? [problem(`${channel}_${part}`, "constraint.format", detail)] : [];
   });
 };
 
 /** Reports endpoints that do not have the protocol's format. Those that are invalid by themselves are reported already. */
-const endpointProblems = (whole: Properties, protocol: keyof typeof addressRules, channel: Channel): Problem[] => {
-  const endpoints = whole[`${channel}_endpoints`];
+const endpointProblems = (result: Properties, protocol: keyof typeof addressRules, channel: Channel): Problem[] => {
+  const endpoints = result[`${channel}_endpoints`];
   const address = addressRules[protocol];
   if (!address || !Array.isArray(endpoints) || endpoints.length > limits.endpoints) return [];
   return endpoints.flatMap((endpoint: unknown, index) => {
@@ -204,14 +212,17 @@ const endpointProblems = (whole: Properties, protocol: keyof typeof addressRules
   });
 };
 
-/** Returns the problems of one channel of a whole switch. `known` are its properties that are valid by themselves. */
-const channelProblems = (sent: Properties, whole: Properties, known: SwitchChanges, channel: Channel): Problem[] => {
-  const protocol = known[`${channel}_protocol`] ?? "NONE";
-  const malformed = [...endpointProblems(whole, protocol, channel), ...credentialProblems(sent, whole, known, channel)];
-  if (known[`${channel}_enabled`] !== true) return malformed;
-  const missingEndpoints = addressRules[protocol] && known[`${channel}_endpoints`]?.length === 0 ? ["endpoints"] : [];
-  const missingCredentials = requiredCredentials[known[`${channel}_auth_method`] ?? "NONE"].filter((part) => {
-    const value = known[`${channel}_${part}`];
+/** Returns the problems of one channel. */
+const channelProblems = (sent: Properties, result: Properties, valid: SwitchChanges, channel: Channel): Problem[] => {
+  const protocol = valid[`${channel}_protocol`] ?? "NONE";
+  const malformed = [
+    ...endpointProblems(result, protocol, channel),
+    ...credentialProblems(sent, result, valid, channel),
+  ];
+  if (valid[`${channel}_enabled`] !== true) return malformed;
+  const missingEndpoints = addressRules[protocol] && valid[`${channel}_endpoints`]?.length === 0 ? ["endpoints"] : [];
+  const missingCredentials = requiredCredentials[valid[`${channel}_auth_method`] ?? "NONE"].filter((part) => {
+    const value = valid[`${channel}_${part}`];
     return value === null || value === "";
   });
   const missing = [...missingEndpoints, ...missingCredentials];
@@ -221,22 +232,22 @@ const channelProblems = (sent: Properties, whole: Properties, known: SwitchChang
   ];
 };
 
-const merged = (sent: Properties, current: Properties): Properties => {
+const resultOf = (sent: Properties, current: Properties): Properties => {
   // A new switch has the defaults, and an empty name unless it is sent.
-  const Stored = z.object({ ...withoutRules(settings), name: z._default(z.string(), "") });
-  return pick(Settings, { ...z.parse(Stored, current), ...sent });
+  const Current = z.object({ ...withoutRules(settings), name: z._default(z.string(), "") });
+  return pick(Settings, { ...z.parse(Current, current), ...sent });
 };
 
-const validOf = (whole: Properties): SwitchChanges => {
-  const { data, error } = z.safeParse(Settings, whole);
+const validOf = (result: Properties): SwitchChanges => {
+  const { data, error } = z.safeParse(Settings, result);
   if (data) return data;
   const invalid = new Set(error.issues.map(({ path }) => path[0]));
-  return z.parse(SwitchChanges, Object.fromEntries(Object.entries(whole).filter(([name]) => !invalid.has(name))));
+  return z.parse(SwitchChanges, Object.fromEntries(Object.entries(result).filter(([name]) => !invalid.has(name))));
 };
 
 /** Returns all problems of the switch that results if `sent` is applied to `current`. */
 export const switchProblems = (sent: Properties, current: Properties = {}): Problem[] => {
-  const whole = merged(sent, current);
-  const known = validOf(whole);
-  return [...channelProblems(sent, whole, known, "sms"), ...channelProblems(sent, whole, known, "mms")];
+  const result = resultOf(sent, current);
+  const valid = validOf(result);
+  return [...channelProblems(sent, result, valid, "sms"), ...channelProblems(sent, result, valid, "mms")];
 };

@@ -35,10 +35,13 @@ const nameTaken = (by: Item | undefined) => invalid([alreadyTaken("/data/name", 
 
 const recordChange = (
   action: "created" | "updated" | "deleted",
-  { id, version, account }: Switch,
+  { id, name, version, account }: Switch,
   origin: Origin,
   changed?: readonly string[],
-): Write => recordOf({ type: `switch.${action}`, account, resource: { type: "switch", id, version }, changed }, origin);
+): Write => {
+  const resource = { type: "switch", id, version };
+  return recordOf({ type: `switch.${action}`, account, resource, changed, evidence: { name } }, origin);
+};
 
 const newSwitch = ({ id: account, ancestors }: Account, settings: SwitchSettings, { id, at }: Created): Switch => ({
   id,

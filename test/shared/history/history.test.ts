@@ -94,8 +94,14 @@ describe("the history of a switch", () => {
       })),
     );
     for (const event of events) expect(event).toMatchObject({ account: owner, actor, parent: null });
-    expect(JSON.stringify(events)).not.toMatch(/planted|Harborline/);
-    expect((await admin(["history", "switch", id])).stdout).toMatch(/switch\.deleted/);
+    expect(JSON.stringify(events)).not.toMatch(/planted|ops/);
+    // What is published has no name.
+    expect(JSON.stringify(events.map((event: unknown) => z.parse(Event, event)))).not.toContain("Harborline");
+    // Each line has the names of then, also after the account of the key was renamed.
+    await adminJson(["account", "rename", owner ?? "", "Today"]);
+    const { stdout } = await admin(["history", "switch", id]);
+    expect(stdout.match(/switch\.(created|updated|deleted) +\w+ +Harborline( 2)? +level1: key/g)).toHaveLength(4);
+    expect(stdout).toMatch(/switch\.created +\w+ +Harborline +level1: key/);
   });
 });
 
@@ -142,7 +148,7 @@ describe("the history of an account, a user and an API key", () => {
       [change(after, before), "Anna"],
     ]);
     expect((await admin(["history", "account", account])).stdout).toMatch(
-      /operator local on behalf of Anna, ticket 7 +name: "Acme" -> "Acme Ltd"\n/,
+      /account\.created +\w+ +Acme +operator local on behalf of Anna, ticket 7 +-\n.* Acme Ltd +operator local on behalf of Anna, ticket 7 +name: "Acme" -> "Acme Ltd"\n/,
     );
     expect((await admin(["history", "user", user])).stdout).toMatch(/ operator local +permissions: \+a:b\n/);
   });
