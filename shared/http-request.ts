@@ -55,9 +55,9 @@ export const sendRequest = (url: URL, { method, headers, body, endsAt, maxCharac
   });
 
 /**
- * Sends a request whose connection exists, and creates each chunk only when the connection has taken the one before. What waited in
- * this process for its connection would be sent even if the process was frozen until long after the end: what is due when it goes
- * on runs in any order, so the timeout may come too late. Rejects if the connection is closed before everything was sent.
+ * Sends a request over a connection that exists. Rejects if the connection is closed before everything was sent. A frozen process may wake
+ * long after the call's end, and queued bytes would be sent before the timeout fires. So each chunk is created only when the connection
+ * has taken the last one.
  */
 const sendInTime = async (
   outgoing: ClientRequest,

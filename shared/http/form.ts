@@ -132,7 +132,7 @@ const checkHeaders = (parts: readonly Buffer[]): void => {
   }
 };
 
-/** `fault` is the predicate of a sentence about the part: why its header cannot be read. Then `name` is only the sentence's subject. */
+/** What a part's header says. If it cannot be read, `fault` says why, as in "has no name", and `name` only identifies the part. */
 type Disposition = { readonly name?: string; readonly filename?: string | undefined; readonly fault?: string };
 
 /** Matches a parameter. Names are tokens; values are tokens or quoted. A semicolon can come last. `a"b"` is for filename* only. */

@@ -41,15 +41,20 @@ it.runIf(chromiumPath)(
       const tab = await browser.newPage();
       await tab.goto(origin);
       return tab.evaluate(
-        'upload(new File([new Uint8Array(5_000_000)], "scan.bin"), { prepare, complete }).catch(String)',
+        `const parts = [];
+        const onProgress = (part) => parts.push(part);
+        upload(new File([new Uint8Array(5_000_000)], "scan.bin"), { prepare, complete, onProgress }).then(
+          (created) => ({ created, parts }),
+          String,
+        )`,
       );
     };
     expect(await uploadFrom(`http://localhost:${port}`)).toMatchObject({
-      type: "request_attachment",
-      data: { name: "Scan", filename: "scan.bin" },
+      created: { type: "request_attachment", data: { name: "Scan", filename: "scan.bin" } },
+      parts: expect.arrayContaining([1]),
     });
     const other = `http://127.0.0.1:${port}`;
-    expect(await uploadFrom(other)).toBe("TypeError: Failed to fetch");
+    expect(await uploadFrom(other)).toBe("Error: Storage did not respond");
     const { output } = service;
     const line = `./patchbay start --upload-origin ${other}\n`;
     await vi.waitFor(() => expect(output.stderr).toContain(line), { timeout: 20_000 });

@@ -80,9 +80,13 @@ describe("forwarding an order", () => {
     await running(order);
     await Promise.all(requests.map((_, index) => attach(index)));
     let [most, atOnce] = [0, 0];
+    const { promise: sixteen, resolve: release } = Promise.withResolvers<void>();
     carrier.respondWith(async () => {
       atOnce += 1;
       most = Math.max(most, atOnce);
+      if (atOnce === 16) release();
+      await sixteen;
+      // A seventeenth call would come meanwhile.
       await sleep(500);
       atOnce -= 1;
       return busy;
