@@ -23,5 +23,5 @@ export const downloadName = (id: string, filename: string): string => {
   const [extension = ""] = /\.[^. ]{1,16}$/.exec(safe) ?? [];
   const stem = safe.slice(0, safe.length - extension.length);
   const cut = firstBytes(stem, maxBytes - Buffer.byteLength(extension)) + extension;
-  return `${id}-${cut.replace(/[. ]+$/, (end) => "_".repeat(end.length))}`;
+  return `${id}-${cut.replace(/(?<![. ])[. ]+$/, (end) => "_".repeat(end.length))}`;
 };
