@@ -65,12 +65,13 @@ type RawPart = { readonly headers: Headers; readonly chunks: readonly Buffer[] }
 
 const sizeOf = ({ chunks }: RawPart) => chunks.reduce((sum, { length }) => sum + length, 0);
 
+const setByHand = "Let the HTTP client set that header: do not set it by hand";
+
 /** Splits a form (RFC 2046, 5.1.1) with busboy's parser. */
 const splitForm = async (contentType: string, body: Buffer): Promise<RawPart[]> => {
   // Content-Type and Content-Disposition have the same syntax of parameters. Node's MIMEType takes seconds for 20 KB of spaces.
   const { boundary = "" } = parse(contentType).parameters;
-  if (boundary === "")
-    throw unreadable("its Content-Type has no boundary. Let the HTTP client set that header: do not set it by hand");
+  if (boundary === "") throw unreadable(`its Content-Type has no boundary. ${setByHand}`);
   if (boundary.length > 70) throw unreadable("its boundary must have at most 70 characters");
   const pieces = piecesOf(body, boundary);
   // Without the line break and the hyphens of the next delimiter.
@@ -98,6 +99,7 @@ const piecesOf = (body: Buffer, boundary: string): Buffer[] => {
   const delimiter = Buffer.from(`\n--${boundary}`);
   const pieces: Buffer[] = [];
   let at = body.indexOf(delimiter.subarray(1));
+  if (at === -1) throw unreadable(`the boundary of its Content-Type does not occur in it. ${setByHand}`);
   for (let begin = at; at !== -1; ) {
     const after = at + delimiter.length - 1;
     const end = body.indexOf("\n", after) + 1 || body.length;

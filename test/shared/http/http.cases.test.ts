@@ -273,9 +273,9 @@ describe("a form", () => {
     because("the closing delimiter is missing"),
     because("the headers of part 1 do not end with an empty line"),
   ];
-  const noBoundary = because(
-    "its Content-Type has no boundary. Let the HTTP client set that header: do not set it by hand",
-  );
+  const setByHand = "Let the HTTP client set that header: do not set it by hand";
+  const noBoundary = because(`its Content-Type has no boundary. ${setByHand}`);
+  const otherBoundary = because(`the boundary of its Content-Type does not occur in it. ${setByHand}`);
   const longBoundary = because("its boundary must have at most 70 characters");
   const [media, delimiter, longest] = ["multipart/form-data", "------patchbay", "b".repeat(70)];
   const start = `\r\n${name[0]}\r\n\r\nLOA\r\n${delimiter}`;
@@ -314,7 +314,9 @@ describe("a form", () => {
     ["is refused with a text at its end", `${delimiter}${start}-- x`, noDelimiter],
     ["is refused without its end", `${delimiter}${start.replace(/\r\n-+patchbay$/, "")}`, noEnd],
     ["is refused with a part after its end", `${body}${body}`, because("a delimiter follows the closing one")],
-    ["is refused without a delimiter", "x", noEnd],
+    ["is refused without a delimiter", "x", otherBoundary],
+    ["is refused with a boundary that it does not have", body, otherBoundary, `${media}; boundary=by-hand`],
+    ["is refused if it is empty", "", otherBoundary],
     ["never loses a part without a content", `${delimiter}${hint.slice(0, -3)}${body}`, noHeaderEnd],
     ["never loses a part without an end of its headers", `${delimiter}${hint.slice(0, -5)}${body}`, noHeaderEnd],
   ])("%s", async (_, body, outcome, type = `${media}; boundary=----patchbay`, encoding = "") => {
