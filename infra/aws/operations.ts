@@ -130,11 +130,14 @@ const pagesOf = (metrics: Metrics): Alarms => ({
     evaluationPeriods: 3,
   },
   // The metric has no dimension for a stack.
-  AccountThrottles: atLeast(
-    1,
-    metrics.throttles.functions,
-    "Lambda throttled calls of any function of the account in this region, except those that `carrierConcurrency` limits: the account's concurrency was used up.",
-  ),
+  AccountThrottles: {
+    ...atLeast(
+      1,
+      metrics.throttles.functions,
+      "Lambda throttled calls of any function of the account in this region, except those that `carrierConcurrency` limits: the account's concurrency was used up.",
+    ),
+    ...oneOfThree,
+  },
   FailedCheckouts: atLeast(
     1,
     metrics.checkouts.failed,

@@ -309,6 +309,8 @@ describe("an alarm", () => {
       const [expression = ""] = /(?<="Expression":").*?(?=","Id")/.exec(text) ?? [];
       for (const [, id = ""] of text.matchAll(/"Id":"(?!expr_)(\w+)"/g))
         expect(expression, name).toContain(`FILL(${id}, 0)`);
+      const { DatapointsToAlarm = properties.EvaluationPeriods, EvaluationPeriods } = properties;
+      if (name !== "MissedSweepsAlarm") expect(DatapointsToAlarm, name).toBeLessThan(Number(EvaluationPeriods));
     }
     for (const name of ["ReadThrottles", "WriteThrottles", "IndexThrottles"])
       expect(alarmNamed(name), name).toMatchObject({ DatapointsToAlarm: 1, EvaluationPeriods: 3 });
