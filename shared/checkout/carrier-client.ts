@@ -186,7 +186,7 @@ export const interpret = (method: string, { status, headers, text }: HttpRespons
 };
 
 /** Omits half of a surrogate pair at the end. DynamoDB rejects lone surrogates. */
-const beginningIn = (text: string) =>
+export const beginningIn = (text: string) =>
   text
     .slice(0, keptCharacters)
     .replace(/[\ud800-\udbff]$/, "")

@@ -12,8 +12,10 @@ import { lateMs } from "./limits.ts";
 /** Names the carrier of this deployment: a hash of its address or of its adapter function. */
 export const currentCarrier = (): string => {
   const address = env.carrierFunction() ?? new URL(env.carrierUrl()).href.replace(/\/$/, "");
-  return createHash("sha256").update(address).digest("hex").slice(0, 16);
+  return hashOf(address);
 };
+
+const hashOf = (content: string | Buffer) => createHash("sha256").update(content).digest("hex").slice(0, 16);
 
 const attachmentPath = (order: string, request: string, attachment: string) =>
   `/carts/${order}/requests/${request}/attachments/${attachment}`;
@@ -22,19 +24,22 @@ const attachmentPath = (order: string, request: string, attachment: string) =>
 const endOf = (in_flight_until: string | null, bytes: number) =>
   in_flight_until === null ? {} : { endsBy: Date.parse(in_flight_until) - lateMs(bytes) };
 
+/** Changed metadata need another key. So does an attachment that is forwarded again, whatever the carrier has done with the earlier key. */
+export const forwardKey = (request: string, { attachment, version, resends }: Receipt): string =>
+  `forward-${request}-${attachment}-${version}${resends > 0 ? `-${resends}` : ""}`;
+
 type ForwardedAttachment = { readonly order: string; readonly request: string; readonly receipt: Receipt };
 
 export const putUpstream = (
   { order, request, receipt }: ForwardedAttachment,
   file: Pick<FilePart, "contentType" | "open"> & { readonly sign: () => Promise<SignedFile | undefined> },
 ): Promise<CarrierResponse> => {
-  const { attachment, version, withdrawals, bytes, sha256, sent, in_flight_until } = receipt;
+  const { attachment, bytes, sha256, sent, in_flight_until } = receipt;
   const metadata = { id: attachment, request_id: request, ...sent, content_type: file.contentType, bytes, sha256 };
   return callCarrier({
     method: "PUT",
     path: attachmentPath(order, request, attachment),
-    // Changed metadata need another key. So does an attachment that is forwarded again after a withdrawal.
-    idempotencyKey: `forward-${request}-${attachment}-${version}${withdrawals > 0 ? `-${withdrawals}` : ""}`,
+    idempotencyKey: forwardKey(request, receipt),
     // Callers choose the file before they know the attachment's id, so a file cannot contain the boundary.
     body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
     described: async () => {
@@ -51,12 +56,12 @@ export const putUpstream = (
 
 /** Withdraws an attachment from a request. One that the carrier does not have counts as withdrawn. */
 export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachment): Promise<CarrierResponse> => {
-  const { attachment, attempts, in_flight_until } = receipt;
+  const { attachment, resends, in_flight_until } = receipt;
   return callCarrier({
     method: "DELETE",
     path: attachmentPath(order, request, attachment),
     // An attachment that was forwarded again must be withdrawn again.
-    idempotencyKey: `withdraw-${request}-${attachment}-${attempts}`,
+    idempotencyKey: `withdraw-${request}-${attachment}-${resends}`,
     ...endOf(in_flight_until, 0),
   });
 };
@@ -82,6 +87,36 @@ export const askUpstream = async (order: string): Promise<CartAnswer> => {
 
 const CartDocument = z.object({ checked_out: z.boolean() });
 
-/** Checks the cart out. `endsBy` is when every attempt must have ended, in milliseconds. */
-export const checkOutUpstream = (order: string, endsBy: number): Promise<CarrierResponse> =>
-  callCarrier({ method: "POST", path: `/carts/${order}/checkout`, idempotencyKey: `checkout-${order}`, endsBy });
+/**
+ * The body of the checkout's POST: what the receipts say that the cart has. A carrier that compares it with its cart refuses with 412
+ * to check out a cart that differs.
+ */
+export type Manifest = {
+  readonly attachments: readonly {
+    readonly request_id: string;
+    readonly id: string;
+    /** The key of the last PUT that the carrier has confirmed. */
+    readonly idempotency_key: string;
+    readonly sha256: string;
+  }[];
+};
+
+/** Checks the cart out. `endsBy` is when every attempt must have ended, in milliseconds. Another manifest is another call. */
+export const checkOutUpstream = (order: string, manifest: Manifest, endsBy: number): Promise<CarrierResponse> => {
+  const content = Buffer.from(JSON.stringify(manifest));
+  const body = {
+    headers: { "Content-Type": "application/json", "Content-Length": String(content.length) },
+    chunks: async function* () {
+      yield content;
+    },
+    failure: () => undefined,
+  };
+  return callCarrier({
+    method: "POST",
+    path: `/carts/${order}/checkout`,
+    idempotencyKey: `checkout-${order}-${hashOf(content)}`,
+    body: () => body,
+    described: async () => ({ body: manifest, file: null }),
+    endsBy,
+  });
+};

@@ -65,8 +65,8 @@ export const Receipt = z.object({
   version: z.number(),
   /** The number of forwarding calls announced. Each announcement replaces the last. 0: the file has only waited for its scan. */
   attempts: z.number(),
-  /** How often the attachment was forwarded again after a withdrawal. Each time needs another idempotency key. */
-  withdrawals: z.number(),
+  /** How often the attachment was sent or withdrawn anew, under another key: after a withdrawal, or because the carrier's cart differs. */
+  resends: z.number(),
   /** The carrier may process a call for the attachment until this time; null if it has responded to every such call. */
   in_flight_until: z.nullable(z.string()),
   /** The carrier's last decision: its status and the beginning of its body. */
@@ -108,10 +108,14 @@ export const State = z.object({
   passes_left: z.number(),
   /** How often the run has found the order changed while it forwarded. */
   rounds: z.number(),
+  /** How often the run may still correct receipts that the carrier contradicts. */
+  corrections_left: z.number(),
   /** How often in a row the carrier was unavailable to the step that is waiting. */
   consecutive_waits: z.number(),
   /** The order's version that the carrier has in full; null before all of it was forwarded. */
   version: z.nullable(z.number()),
+  /** The version of the receipts that say so. */
+  receipts_version: z.nullable(z.number()),
   /** The carrier that has it: a deployment may bring another one between two steps. */
   carrier: z.nullable(z.string()),
 });
@@ -128,7 +132,9 @@ export const firstState = (order_id: string): State => ({
   order_id,
   passes_left: checkoutLimits.passes,
   rounds: 0,
+  corrections_left: checkoutLimits.corrections,
   consecutive_waits: 0,
   version: null,
+  receipts_version: null,
   carrier: null,
 });

@@ -23,7 +23,8 @@ export const forwardOrder = async ({ run, ...state }: State & RunRef): Promise<S
     await updateRun(ref, { consecutive_waits: 0, last_answer: null, next_try_at: null }, forwarding);
   const consecutive_waits = progress ? 0 : state.consecutive_waits;
   const after = { ...state, consecutive_waits, passes_left: state.passes_left - 1 };
-  return resultOf(ref, { ...after, version: order.attachments_version, carrier: currentCarrier() }, ending);
+  const { attachments_version: version, receipts_version = null } = order;
+  return resultOf(ref, { ...after, version, receipts_version, carrier: currentCarrier() }, ending);
 };
 
 /** Why the work ends before the carrier has everything. */

@@ -10,6 +10,10 @@ export const checkoutLimits = {
   passes: 48,
   /** How often a run forwards again because the order has changed, before it seals the order as it was when it last began to forward. */
   rounds: 3,
+  /** How often one run may correct its receipts. */
+  corrections: 5,
+  /** The most receipts that one transaction changes, with the run, the order and an event for each or for all. */
+  writesAtOnce: 96,
   /** How often in a row the carrier may be unavailable before the run fails: 38 minutes on average, if it responds at once. */
   consecutiveWaits: 10,
   /** How many calls of one order are made at the same time. */

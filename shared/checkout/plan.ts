@@ -47,7 +47,7 @@ export const planOf = async (
   };
 };
 
-const isForwarded = (receipt: Receipt | undefined, carrier: string | null): receipt is Receipt =>
+export const isForwarded = (receipt: Receipt | undefined, carrier: string | null): receipt is Receipt =>
   receipt?.state === "forwarded" && receipt.carrier === carrier;
 
 /** Counts an order's attachments that are not forwarded as they are now, and deleted ones that are not withdrawn. */

@@ -24,7 +24,7 @@ export const replaceReceipt = async (request: string, before: Receipt | undefine
   return !unmet;
 };
 
-const unchanged = ({ at, state, attempts }: Receipt) => ({ equals: { at, state, attempts } });
+export const unchanged = ({ at, state, attempts }: Receipt) => ({ equals: { at, state, attempts } });
 
 /** A call to the carrier, with the attachment's receipt before it and the one that announces it. */
 export type AnnouncedCall = {
@@ -71,7 +71,7 @@ export const completeReceipt = async (
 /** What a receipt loses when its deleted attachment is withdrawn, and when it expires: with the event of the withdrawal. */
 const ending = ({ sent }: Receipt, now: Date) => ({ sent: { ...sent, notes: null }, expires_at: expiryOf(now) });
 
-const recordDecision = (
+export const recordDecision = (
   { ref, request, accounts }: Target,
   { of, attachment, version, bytes, sha256, sent, status, answer }: Receipt,
   state: Decision,
@@ -91,6 +91,14 @@ const recordDecision = (
 export const ofThisCarrier = (receipt: Receipt | undefined): Receipt | undefined =>
   receipt?.carrier === currentCarrier() ? receipt : undefined;
 
+/** Forgets what a receipt says. What it is about is then sent again, or withdrawn again, under another key. */
+export const forgotten = (receipt: Receipt, at: string): Receipt => ({
+  ...receipt,
+  state: "pending",
+  at,
+  resends: receipt.resends + 1,
+});
+
 /** Announces a call with the current metadata. The call is in flight until its last attempt, and the carrier's work on it, have ended. */
 export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
   const endsBy = now.getTime() + maxCallMs(attachment.bytes) + lateMs(attachment.bytes);
@@ -107,7 +115,7 @@ export const announcement = ({ of, attachment, receipt }: Plan["forward"][number
     sent: sentMetadataOf(attachment),
     version: attachment.version,
     attempts: (receipt?.attempts ?? 0) + 1,
-    withdrawals: (receipt?.withdrawals ?? 0) + (receipt?.state === "withdrawn" ? 1 : 0),
+    resends: (receipt?.resends ?? 0) + (receipt?.state === "withdrawn" ? 1 : 0),
     in_flight_until: laterOf(endsBy, known?.in_flight_until ?? null),
     status: null,
     answer: null,

@@ -1,9 +1,11 @@
+import type { Write } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
 import { readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { askUpstream, type CartAnswer, checkOutUpstream, currentCarrier } from "./carrier.ts";
 import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
 import {
+  forwarding,
   keepsChanging,
   nothingToRetry,
   readRun,
@@ -15,6 +17,14 @@ import {
 } from "./checkout-run.ts";
 import { type CheckoutRun, type RunRef, Sealed, type State, type StepResult } from "./checkout-schema.ts";
 import { checkoutLimits, graceMs, lateMs, maxCallMs, pauseSeconds } from "./limits.ts";
+import {
+  correctionsOf,
+  correctionWrites,
+  manifestOf,
+  type OrderReceipts,
+  receiptsOfOrder,
+  verdictWrites,
+} from "./manifest.ts";
 import { lateChanges } from "./plan.ts";
 
 type Submission = { readonly ref: RunRef; readonly state: State; readonly before: CheckoutRun };
@@ -114,12 +124,13 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const { outcome_unknown } = before;
   const carrier = currentCarrier();
   if (!outcome_unknown && state.carrier !== carrier) return forwardAgain(submission);
+  const receipts = await receiptsOfOrder(ref.order_id);
   const endsBy = Date.now() + maxCallMs(0);
   const calls_end_by = later(new Date(), before.calls_end_by, graceMs());
   const announced = { outcome_unknown: true, carrier, calls_end_by, ...(!outcome_unknown && { sealed: true }) };
   const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
-  const when =
-    state.rounds < checkoutLimits.rounds ? { equals: { attachments_version: state.version } } : { exists: true };
+  const isUnchanged = state.rounds < checkoutLimits.rounds && { attachments_version: state.version };
+  const when = { exists: true, equals: { ...isUnchanged, receipts_version: state.receipts_version ?? undefined } };
   const unmet = await transact({
     run: {
       update: keys.checkout(ref.order_id),
@@ -131,14 +142,21 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   if (unmet?.has("run")) return lookAgain(submission);
   if (unmet) return forwardAgain(submission);
   const sentAt = Date.now();
-  return recordResponse(submission, calls_end_by, sentAt, await checkOutUpstream(ref.order_id, endsBy));
+  const response = await checkOutUpstream(ref.order_id, manifestOf(receipts, carrier), endsBy);
+  return recordResponse({ ...submission, receipts }, calls_end_by, sentAt, response);
 };
 
 const isOwn = ({ ref }: Submission) => ({ run: ref.run, status: "RUNNING", checked_out: false }) as const;
 
+/** The run as this copy of the step has announced its call. */
+const isStill = (submission: Submission, announced: string) =>
+  ({ equals: { ...isOwn(submission), calls_end_by: announced } }) as const;
+
+type Sent = Submission & { readonly receipts: OrderReceipts };
+
 /** Records what the response to the checkout of the cart settles: see carrier-responses.ts. */
 const recordResponse = async (
-  submission: Submission,
+  submission: Sent,
   announced: string,
   sentAt: number,
   response: CarrierResponse,
@@ -158,11 +176,53 @@ const recordResponse = async (
     const wait_seconds = settles === "nothing" ? response.wait_seconds : secondsUntil(calls_end_by, now);
     return postpone(submission, announced, { giveUp, last_answer, wait_seconds }, mayHaveActed, { calls_end_by });
   }
+  if (settles === "differs") return correctReceipts(submission, announced, response, calls_end_by);
   if (settles === "conflict") return decideConflict(submission, announced, response, calls_end_by);
-  if (settles === "refused")
-    return stop(submission, announced, { reason: refusal(response), failure: "refused", calls_end_by }, false);
+  if (settles === "refused") return stopRefused(submission, announced, response, calls_end_by);
   const reason = `The carrier did not check the cart out: ${describeDenial(response)}`;
   return stop(submission, announced, { reason, failure: "fault", calls_end_by }, mayHaveActed);
+};
+
+/** Takes what the carrier says that its cart has for true, and forwards again what differs. */
+const correctReceipts = async (
+  submission: Sent,
+  announced: string,
+  response: CarrierResponse,
+  calls_end_by: string,
+): Promise<StepResult> => {
+  const { ref, state, receipts } = submission;
+  const corrections = correctionsOf(receipts, response.json, currentCarrier());
+  if (corrections.length === 0 || state.corrections_left <= 0) {
+    const often = corrections.length > 0 ? `, after ${checkoutLimits.corrections} corrections` : "";
+    const reason = `The carrier's cart differs from what it has confirmed${often}: ${describeRefusal(response)}. Ask the carrier what its cart has, then start the checkout again.`;
+    return stop(submission, announced, { reason, failure: "fault", calls_end_by }, false);
+  }
+  const [first = {}, ...rest] = correctionWrites(corrections);
+  const next = { ...roundOf(state), corrections_left: state.corrections_left - 1 };
+  const result = await conclude(submission, announced, { calls_end_by }, false, next, { ...first, order: moved(ref) });
+  if (result.next !== "FORWARD") return result;
+  for (const some of rest) {
+    const still = { equals: { run: ref.run, ...forwarding } };
+    const run = { update: keys.checkout(ref.order_id), set: forwarding, when: still };
+    // If a copy of this step has gone on meanwhile, the carrier will say again what it lacks.
+    if (await transact({ ...some, run, order: moved(ref) })) break;
+  }
+  return result;
+};
+
+/** The version of the receipts moves with them, so that no copy of a step seals the order by what they have said before. */
+const moved = ({ order_id }: RunRef) =>
+  ({ update: keys.order(order_id), add: { receipts_version: 1 }, when: { exists: true } }) as const;
+
+/** Records the verdicts on letters that a refusal contains, then ends the run. */
+const stopRefused = async (submission: Sent, announced: string, response: CarrierResponse, calls_end_by: string) => {
+  const { ref, receipts } = submission;
+  // As `conclude`: if another copy has called since, that copy decides.
+  const when = isStill(submission, announced);
+  const run = { update: keys.checkout(ref.order_id), set: { calls_end_by: announced }, when };
+  for (const some of await verdictWrites(ref, receipts, response, currentCarrier()))
+    if (await transact({ ...some, run })) return lookAgain(submission);
+  return stop(submission, announced, { reason: refusal(response), failure: "refused", calls_end_by }, false);
 };
 
 const refusal = (response: CarrierResponse) =>
@@ -170,7 +230,7 @@ const refusal = (response: CarrierResponse) =>
 
 /** A 409 may mean that the cart is checked out, be another conflict, or come from a gateway. The carrier's GET decides, if it can. */
 const decideConflict = async (
-  submission: Submission,
+  submission: Sent,
   announced: string,
   response: CarrierResponse,
   calls_end_by: string,
@@ -186,8 +246,8 @@ const decideConflict = async (
     return isDone ? finish(submission) : lookAgain(submission);
   }
   const doubt = answer.cart === "cannot say";
-  const failure = doubt || words === null ? "fault" : "refused";
-  return stop(submission, announced, { reason: refusal(response), failure, calls_end_by }, doubt);
+  if (!doubt && words !== null) return stopRefused(submission, announced, response, calls_end_by);
+  return stop(submission, announced, { reason: refusal(response), failure: "fault", calls_end_by }, doubt);
 };
 
 /** Returns a time that is at least `ms` after now, and later than `before`. */
@@ -203,15 +263,18 @@ const conclude = async (
   changes: Changes,
   doubt: boolean,
   next: Partial<State> & Pick<StepResult, "next" | "wait_seconds">,
+  also: Readonly<Record<string, Write>> = {},
 ): Promise<StepResult> => {
   const { order_id } = submission.ref;
+  const lift = { update: keys.order(order_id), remove: ["seal"], when: { exists: true } } as const;
   const unmet = await transact({
+    ...also,
     run: {
       update: keys.checkout(order_id),
       set: { ...changes, outcome_unknown: doubt, ...(!doubt && { sealed: false, accepted: false }) },
-      when: { equals: { ...isOwn(submission), calls_end_by: announced } },
+      when: isStill(submission, announced),
     },
-    order: doubt ? undefined : { update: keys.order(order_id), remove: ["seal"], when: { exists: true } },
+    order: doubt ? undefined : { ...lift, ...also.order },
   });
   return unmet ? lookAgain(submission) : { ...submission.state, ...next };
 };

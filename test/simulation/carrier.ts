@@ -182,7 +182,8 @@ const act = (call: Call, begunAt: number): Reply => {
   const { cart } = call;
   const isOpen = !cart.checked_out;
   if (placing.has(cart) && call.method !== "POST") return { status: 409, body: { error: "the order is being placed" } };
-  if (call.method === "POST" && isOpen) {
+  // A carrier that compares does so before it looks at the letters.
+  if (call.method === "POST" && isOpen && isSame(call)) {
     const refused = refusedIn(cart);
     if (refused) return refused;
     if (character.placesLate) return placeLater(call, begunAt);
@@ -191,6 +192,8 @@ const act = (call: Call, begunAt: number): Reply => {
   if (isGone && character.gone.status !== 200) return character.gone;
   return actNow(call, begunAt);
 };
+
+const isSame = (call: Call) => !call.manifest || handleCall(structuredClone(call.cart), call).status !== 412;
 
 const actNow = (call: Call, begunAt: number): Reply => {
   const { cart } = call;
@@ -204,8 +207,6 @@ const actNow = (call: Call, begunAt: number): Reply => {
 /** Responds that it has not placed the order yet, and places it within the time of a call. */
 const placeLater = (call: Call, begunAt: number): Reply => {
   const { placing, character } = carrier;
-  const isSame = !call.manifest || handleCall(structuredClone(call.cart), call).status !== 412;
-  if (!isSame) return actNow(call, begunAt);
   if (!placing.has(call.cart)) {
     placing.add(call.cart);
     const place = () => {
@@ -281,7 +282,12 @@ export const isCheckedOut = ({ checked_out }: Cart, isDenied: boolean): boolean 
 };
 
 type Method = "GET" | "PUT" | "DELETE" | "POST";
-type Call = CartCall & { readonly method: Method; readonly cart: Cart };
+type Call = CartCall & {
+  readonly method: Method;
+  readonly cart: Cart;
+  /** The body of a POST, which a carrier that does not compare its cart ignores. */
+  readonly listed: string;
+};
 
 /** A gateway's status for a carrier that has not responded, or not yet. It is nearly always the same. */
 const gatewayStatus = (named: string) =>
@@ -330,7 +336,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
     const fault = faultOf(`carrier ${call.method}`, phase, isLate ? [...possible, "acts hours later"] : possible);
     if (fault && fault !== "delayed") carrier.hasFailed = true;
     carrier.saidNothingTo.delete(task);
-    judgeCaller(task, call);
+    judgeCaller(task, call, call.listed);
     onCalled(call, named);
     const travel = (way: string) => between(`${named} ${way}`, 2, 60);
     const line = (what: string) => say(() => `${named}${fault ? `, ${fault}` : ""}: ${what}${where}`);
@@ -478,20 +484,22 @@ const callOf = ({ host, pathname: path }: URL, { method, headers, body }: Sent):
   const cart = `${host}${path}`.includes("-2") ? second : first;
   if (!isAdapted) {
     const form = method === "PUT" ? formOf(body) : undefined;
-    const manifest = compares && method === "POST" ? (parseJson(Manifest, body.toString()) ?? null) : undefined;
+    const listed = method === "POST" ? body.toString() : "";
+    const manifest = compares && listed ? (parseJson(Manifest, listed) ?? null) : undefined;
     const idempotencyKey = headers["Idempotency-Key"] ?? null;
-    return { method: methodOf(method), path, cart, idempotencyKey, form, manifest };
+    return { method: methodOf(method), path, cart, idempotencyKey, form, manifest, listed };
   }
   const event = JSON.parse(body.toString());
   const form = event.file && { ...event.file, metadata: JSON.stringify(event.body) };
-  const isComparison = compares && event.method === "POST";
+  const listed = event.method === "POST" ? JSON.stringify(event.body) : "";
   return {
     method: methodOf(event.method),
     path: event.path,
     cart,
     idempotencyKey: event.headers["Idempotency-Key"] ?? null,
     form,
-    manifest: isComparison ? (parseJson(Manifest, JSON.stringify(event.body)) ?? null) : undefined,
+    manifest: compares && listed ? (parseJson(Manifest, listed) ?? null) : undefined,
+    listed,
   };
 };
 

@@ -28,8 +28,8 @@ const newLedger = (order: string, seal?: Seal) => ({
   executions: new Map<string, string>(),
   /** The time until which each execution's run had the lock and forwarded. */
   forwardsUntil: new Map<string, number>(),
-  /** The idempotency keys with which a cart received its attachments, and when. */
-  sentAs: new Map<string, { readonly key: string; readonly at: number }>(),
+  /** The idempotency keys with which a cart received its attachments. */
+  sentAs: new Map<string, string>(),
   /** The same, by place and run. */
   sentIn: new Map<string, Set<string>>(),
   /** The last time at which a carrier has said that its cart differs from the manifest. */

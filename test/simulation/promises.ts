@@ -221,10 +221,10 @@ const noteAnnouncement = (task: Task, { pk }: Key, { attachment, of, version }: 
 /** The longest time between a task's reads and a call that depends on them: a read, a wait, and earlier attempts of the call. */
 const slowestMs = () => 30_000 + maxCallMs(0);
 
-export const judgeCaller = (task: Task, { method, path, idempotencyKey, manifest }: CartCall): void => {
+export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCall, listed: string): void => {
   const [, request = "", id = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
   if (method === "POST") {
-    const [key, listed] = [String(idempotencyKey), JSON.stringify(manifest)];
+    const key = String(idempotencyKey);
     const isOwn = (ledger.checkoutKeys.get(listed) ?? key) === key;
     hold("the checkout of a cart keeps its key", isOwn, task.name);
     ledger.checkoutKeys.set(listed, key);
@@ -282,10 +282,11 @@ const judgeCount = (place: string, key: string) => {
 
 const judgePut = (place: string, id: string, key: string, wasHeld: boolean) => {
   judgeCount(place, key);
-  const { key: earlier, at = Number.NEGATIVE_INFINITY } = ledger.sentAs.get(place) ?? {};
-  ledger.sentAs.set(place, { key, at: elapsed() });
-  // Another version is another call, even if its metadata were changed back. What differs from the manifest is sent again.
-  const isOther = !wasHeld || earlier === key || versionIn(earlier) !== versionIn(key) || ledger.differedAt > at;
+  const earlier = ledger.sentAs.get(place);
+  ledger.sentAs.set(place, key);
+  // Another version is another call, even if its metadata were changed back. What differs from the manifest is sent again, perhaps
+  // before an earlier call acts late.
+  const isOther = !wasHeld || earlier === key || versionIn(earlier) !== versionIn(key) || ledger.differedAt > 0;
   hold("nothing is sent twice", isOther, `${place}, ${key}`);
   const [item] = ledger.versions.get(id) ?? [];
   const parent = parentIn(String(item?.pk));

@@ -40,7 +40,16 @@ const withExecution = async (execution: "running" | "ended" | "unknown") => {
 describe("the start of a run", () => {
   it("locks the order, and knows the twenty runs before it", async () => {
     const { order, ref } = await storedOrder();
-    const state = { order_id: order, passes_left: 48, rounds: 0, consecutive_waits: 0, carrier: null, version: null };
+    const state = {
+      order_id: order,
+      passes_left: 48,
+      rounds: 0,
+      corrections_left: 5,
+      consecutive_waits: 0,
+      carrier: null,
+      version: null,
+      receipts_version: null,
+    };
     expect(await beginRun(ref, now)).toEqual({ ...state, next: "FORWARD" });
     const fresh = { run: "this", status: "RUNNING", started_at: at(0), ended_at: null, reason: null, failure: null };
     const calls = {

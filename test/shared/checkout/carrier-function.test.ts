@@ -17,7 +17,7 @@ const Event = z.strictObject({
   method: z.string(),
   path: z.string(),
   headers: z.record(z.string(), z.string()),
-  body: z.nullable(z.looseObject({ id: z.string() })),
+  body: z.nullable(z.looseObject({})),
   file: z.nullable(
     z.strictObject({
       url: z.url(),
@@ -79,8 +79,17 @@ describe("a checkout with an adapter function", () => {
     const post = {
       method: "POST",
       path: `/carts/${order.id}/checkout`,
-      headers: { ...headers, "Idempotency-Key": `checkout-${order.id}` },
-      body: null,
+      headers: { ...headers, "Idempotency-Key": expect.stringMatching(`^checkout-${order.id}-[0-9a-f]{16}$`) },
+      body: {
+        attachments: [
+          {
+            request_id: request,
+            id: order.attachment,
+            idempotency_key: put.headers["Idempotency-Key"],
+            sha256: file.sha256,
+          },
+        ],
+      },
       file: null,
     };
     expect(calls).toEqual([put, put, put, put, post]);

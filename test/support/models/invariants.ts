@@ -39,8 +39,9 @@ const receiptFindings = (
   const byReceipt = Map.groupBy(decisions, ({ parent, resource }) => `${parent?.id} ${resource.id}`);
   return [...new Set([...byReceipt.keys(), ...receipts.keys()])].flatMap((at) => {
     const all = (byReceipt.get(at) ?? []).map((event) => `${actionOf(event)} ${event.resource.version}`);
-    const { state, version } = receipts.get(at) ?? {};
-    const isRepeated = !isSentAgain && all.some((one, index) => one === all[index + 1] && !one.startsWith("refused"));
+    const { state, version, resends = 0 } = receipts.get(at) ?? {};
+    const repeated = all.filter((one, index) => one === all[index + 1] && !one.startsWith("refused"));
+    const isRepeated = !isSentAgain && repeated.length > resends;
     if (!isRepeated && (state === "pending" || all.at(-1) === `${state} ${version}`)) return [];
     return [violation(rule, at, `${all} beside the receipt ${state} ${version}`)];
   });

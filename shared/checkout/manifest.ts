@@ -1,0 +1,168 @@
+import * as z from "zod/mini";
+import { parseUlid } from "../schema/fields.ts";
+import type { Write } from "../table/expressions.ts";
+import { keys } from "../table/keys.ts";
+import { get, parseItem } from "../table/read.ts";
+import { forwardableRequests } from "../tenants/orders.ts";
+import { Order, Request } from "../tenants/tenant-schema.ts";
+import { forwardKey, type Manifest } from "./carrier.ts";
+import { beginningIn, type CarrierResponse } from "./carrier-client.ts";
+import type { Receipt, RunRef } from "./checkout-schema.ts";
+import { checkoutLimits } from "./limits.ts";
+import { isForwarded, receiptsOf } from "./plan.ts";
+import { forgotten, recordDecision, unchanged } from "./receipts.ts";
+
+/** What the receipts say that the carrier's cart has, and what to do if the carrier says that it has something else. */
+
+type RequestReceipt = { readonly request: string; readonly receipt: Receipt };
+
+/** Returns the receipts of an order, by request and attachment. */
+export const receiptsOfOrder = async (orderId: string) => {
+  const requests = (await forwardableRequests(orderId)).sort();
+  const receipts: RequestReceipt[] = [];
+  for (let start = 0; start < requests.length; start += checkoutLimits.requestsAtOnce) {
+    const some = requests.slice(start, start + checkoutLimits.requestsAtOnce);
+    const read = async (request: string) => (await receiptsOf(request)).map((receipt) => ({ request, receipt }));
+    receipts.push(...(await Promise.all(some.map(read))).flat());
+  }
+  return { requests: new Set(requests), receipts };
+};
+export type OrderReceipts = Awaited<ReturnType<typeof receiptsOfOrder>>;
+
+export const manifestOf = ({ receipts }: OrderReceipts, carrier: string): Manifest => ({
+  attachments: receipts
+    .filter(({ receipt }) => isForwarded(receipt, carrier))
+    .map(({ request, receipt }) => ({
+      request_id: request,
+      id: receipt.attachment,
+      idempotency_key: forwardKey(request, receipt),
+      sha256: receipt.sha256,
+    })),
+});
+
+/** What a carrier says in a 412 that its cart has. */
+const CartContent = z.object({
+  attachments: z.array(
+    z.object({ request_id: z.string(), id: z.string(), idempotency_key: z.optional(z.nullable(z.string())) }),
+  ),
+});
+
+type Correction = { readonly request: string; readonly before?: Receipt; readonly receipt: Receipt };
+
+/**
+ * Returns the receipts that contradict what the carrier says, corrected: what it lacks or has under another key is forwarded again,
+ * and what it should not have is withdrawn. Without a usable list, any receipt may be wrong, and is corrected. So they are if it lists
+ * exactly the manifest, because then the files differ. Returns nothing if only attachments of other orders' requests differ.
+ */
+export const correctionsOf = ({ requests, receipts }: OrderReceipts, said: unknown, carrier: string): Correction[] => {
+  const now = new Date().toISOString();
+  const all = receipts.flatMap(({ request, receipt }): Correction[] => {
+    if (receipt.state !== "forwarded" && receipt.state !== "withdrawn") return [];
+    // If the carrier has changed and changed back, it may even have what the other one has confirmed since.
+    const held = isForwarded(receipt, carrier) ? "yes" : "perhaps";
+    return [{ request, before: receipt, receipt: { ...forgotten(receipt, now), carrier, held } }];
+  });
+  const { data } = z.safeParse(CartContent, said);
+  if (!data) return all;
+  const cart = new Map<string, string | null | undefined>();
+  let foreign = 0;
+  for (const { request_id, id, idempotency_key } of data.attachments) {
+    const [request, attachment] = [parseUlid(request_id), parseUlid(id)];
+    if (request && attachment && requests.has(request)) cart.set(`${request}/${attachment}`, idempotency_key);
+    else foreign += 1;
+  }
+  const corrections: Correction[] = [];
+  for (const { request, receipt } of receipts) {
+    const place = `${request}/${receipt.attachment}`;
+    const isHeld = cart.has(place);
+    const key = isForwarded(receipt, carrier) ? forwardKey(request, receipt) : undefined;
+    const isRight = isHeld ? key !== undefined && cart.get(place) === key : key === undefined;
+    cart.delete(place);
+    if (isRight) continue;
+    const corrected = { ...forgotten(receipt, now), carrier, held: isHeld ? "yes" : "no" } as const;
+    corrections.push({ request, before: receipt, receipt: corrected });
+  }
+  for (const place of cart.keys()) {
+    const [request = "", attachment = ""] = place.split("/");
+    corrections.push({ request, receipt: unknownReceipt(attachment, carrier, now) });
+  }
+  return corrections.length === 0 && foreign === 0 ? all : corrections;
+};
+
+/** The receipt of an attachment that the carrier has and the table does not know: one that was stored after the time it was restored to. */
+const unknownReceipt = (attachment: string, carrier: string, at: string): Receipt => ({
+  attachment,
+  of: "request",
+  state: "pending",
+  at,
+  sha256: "",
+  bytes: 0,
+  carrier,
+  held: "yes",
+  sent: { name: "(unknown)", notes: null, file_hint: "DEFAULT", filename: "(unknown)" },
+  version: 0,
+  attempts: 1,
+  resends: 1,
+  in_flight_until: null,
+  status: null,
+  answer: null,
+  reason: null,
+  last_answer: null,
+});
+
+/** Splits corrections into the writes of transactions, each of which has two more. */
+export const correctionWrites = (corrections: readonly Correction[]): Readonly<Record<string, Write>>[] => {
+  const writes = corrections.map(({ request, before, receipt }): Write => {
+    const key = keys.receipt(request, receipt.attachment);
+    if (!before) return { put: { ...key, ...receipt }, when: { exists: false } };
+    const { state, at, carrier, held, resends } = receipt;
+    return { update: key, set: { state, at, carrier, held, resends }, when: unchanged(before) };
+  });
+  return inTransactions(writes, checkoutLimits.writesAtOnce);
+};
+
+const Verdicts = z.object({ attachments: z.array(z.unknown()) });
+const Verdict = z.object({ request_id: z.string(), id: z.string(), reason: z.string() });
+
+/**
+ * Returns the writes of the verdicts on letters in the carrier's refusal to check the cart out, as transactions that each have one more
+ * write. Verdicts that are malformed, or on anything that the carrier has not confirmed for this order, are ignored.
+ */
+export const verdictWrites = async (
+  ref: RunRef,
+  { receipts }: OrderReceipts,
+  { json, status }: CarrierResponse,
+  carrier: string,
+): Promise<Readonly<Record<string, Write>>[]> => {
+  const said = z.safeParse(Verdicts, json).data?.attachments ?? [];
+  const reasons = new Map<string, string>();
+  for (const one of said) {
+    const { data } = z.safeParse(Verdict, one);
+    if (data) reasons.set(`${parseUlid(data.request_id)}/${parseUlid(data.id)}`, beginningIn(data.reason));
+  }
+  const now = new Date();
+  const writes: Write[] = [];
+  for (const { request, receipt } of receipts) {
+    const reason = reasons.get(`${request}/${receipt.attachment}`);
+    if (reason === undefined || !isForwarded(receipt, carrier)) continue;
+    const accounts = {
+      order: parseItem(Order, await get(keys.order(ref.order_id))).account,
+      request: parseItem(Request, await get(keys.request(request))).account,
+    };
+    const verdict = { state: "refused", at: now.toISOString(), status, answer: reason, reason } as const;
+    const refused = { ...receipt, ...verdict };
+    writes.push(
+      { update: keys.receipt(request, receipt.attachment), set: verdict, when: unchanged(receipt) },
+      recordDecision({ ref, request, accounts }, refused, "refused", "not checked out", now),
+    );
+  }
+  return inTransactions(writes, checkoutLimits.writesAtOnce);
+};
+
+/** Names writes by their position, for transactions of at most `most` of them. */
+export const inTransactions = (writes: readonly Write[], most: number): Readonly<Record<string, Write>>[] => {
+  const length = Math.ceil(writes.length / most);
+  return Array.from({ length }, (_, index) =>
+    Object.fromEntries(writes.slice(index * most, (index + 1) * most).map((write, nth) => [`receipt ${nth}`, write])),
+  );
+};
