@@ -108,6 +108,7 @@ const unknownReceipt = (attachment: string, carrier: string, at: string): Receip
   answer: null,
   reason: null,
   last_answer: null,
+  expires_at: null,
 });
 
 /** Splits corrections into the writes of transactions, each of which has two more. */
@@ -115,8 +116,8 @@ export const correctionWrites = (corrections: readonly Correction[]): Readonly<R
   const writes = corrections.map(({ request, before, receipt }): Write => {
     const key = keys.receipt(request, receipt.attachment);
     if (!before) return { put: { ...key, ...receipt }, when: { exists: false } };
-    const { state, at, carrier, held, resends } = receipt;
-    return { update: key, set: { state, at, carrier, held, resends }, when: unchanged(before) };
+    const { state, at, carrier, held, resends, expires_at } = receipt;
+    return { update: key, set: { state, at, carrier, held, resends, expires_at }, when: unchanged(before) };
   });
   return inTransactions(writes, checkoutLimits.writesAtOnce);
 };

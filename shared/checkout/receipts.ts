@@ -97,6 +97,7 @@ export const forgotten = (receipt: Receipt, at: string): Receipt => ({
   state: "pending",
   at,
   resends: receipt.resends + 1,
+  expires_at: null,
 });
 
 /** Announces a call with the current metadata. The call is in flight until its last attempt, and the carrier's work on it, have ended. */

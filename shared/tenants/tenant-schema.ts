@@ -64,13 +64,10 @@ export const Order = z.object({
   attachment_count: z.number(),
   /** Grows with every change of the order's and its requests' attachments, and with every new request. A checkout seals it. */
   attachments_version: z.number(),
-<<<<<<< HEAD
   /** Set while `account erase` erases its account, so that no checkout begins. */
   erasing: z.optional(z.boolean()),
-=======
   /** Grows whenever what receipts say is taken back; absent before. A checkout seals only what they said in its current version. */
   receipts_version: z.optional(z.number()),
->>>>>>> f6f8c3b2 (Send the carrier a manifest of its cart, and correct what it contradicts)
 });
 export type Order = z.infer<typeof Order>;
 

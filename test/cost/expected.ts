@@ -48,13 +48,8 @@ export const refusedCost = (caller: "foreign" | "revoked" | "made-up", { method 
 
 /** The cost of a checkout: states of the workflow, calls of its functions, read units, write units. */
 export const checkoutCosts = [
-<<<<<<< HEAD
-  { requests: 1, files: 10, states: 7, steps: 3, readUnits: 31, writeUnits: 80 },
-  { requests: 50, files: 1, states: 7, steps: 3, readUnits: 259, writeUnits: 320 },
-=======
-  { requests: 1, files: 10, states: 7, steps: 3, readUnits: 34, writeUnits: 78 },
-  { requests: 50, files: 1, states: 7, steps: 3, readUnits: 311, writeUnits: 318 },
->>>>>>> f6f8c3b2 (Send the carrier a manifest of its cart, and correct what it contradicts)
+  { requests: 1, files: 10, states: 7, steps: 3, readUnits: 34, writeUnits: 80 },
+  { requests: 50, files: 1, states: 7, steps: 3, readUnits: 311, writeUnits: 320 },
 ] as const;
 
 /** The round trips that a query adds to those of its endpoint. */

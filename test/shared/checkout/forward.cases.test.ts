@@ -726,11 +726,7 @@ describe("a copy of the forwarding step that runs on", () => {
     carrier.respondInTurn(201);
     expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
     expect(carrier.keys.at(-1)).toBe(`forward-${requests[0]}-${own}-1-1`);
-<<<<<<< HEAD
-    expect(await receiptsOfBoth()).toMatchObject([{ state: "forwarded", withdrawals: 1, expires_at: null }]);
-=======
-    expect(await receiptsOfBoth()).toMatchObject([{ state: "forwarded", resends: 1 }]);
->>>>>>> f6f8c3b2 (Send the carrier a manifest of its cart, and correct what it contradicts)
+    expect(await receiptsOfBoth()).toMatchObject([{ state: "forwarded", resends: 1, expires_at: null }]);
     await remove(0, own);
     carrier.respondInTurn(200);
     expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
