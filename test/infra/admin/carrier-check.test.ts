@@ -9,6 +9,7 @@ import type { CartCall } from "../../../infra/local/carrier-carts.ts";
 import { listen, type Reply } from "../../../infra/local/listen.ts";
 import { localServices } from "../../support/processes/local-service.ts";
 import { runNode } from "../../support/processes/shell.ts";
+import { cloudFormation } from "../../support/servers/cloudformation.ts";
 import { type Fault, faultyCarrier } from "../../support/servers/faulty-carrier.ts";
 
 afterEach(() => vi.unstubAllEnvs());
@@ -465,6 +466,34 @@ describe("carrier check", () => {
     expect([code, stderr]).toEqual([2, expect.stringMatching(/^This sends about 30 test letters to http.*--yes\./)]);
     const wrong = await runCheck("ftp://127.0.0.1", "--yes");
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--url cannot be "ftp://127.0.0.1".')]);
+  });
+
+  it("calls the carrier of a deployed stack, and says what to do if its token cannot be read", async () => {
+    const { TABLE_NAME: TableName = "t", BUCKET_NAME: BucketName = "b" } = process.env;
+    const outputs = {
+      TableName,
+      BucketName,
+      StateMachineArn: "s",
+      CarrierUrl: "http://127.0.0.1:9",
+      CarrierTokenArn: "a",
+    };
+    const { url: endpoint, close } = await listen(cloudFormation("Patchbay-here", outputs));
+    onTestFinished(close);
+    const env = {
+      AWS_ENDPOINT_URL: "",
+      AWS_ENDPOINT_URL_CLOUDFORMATION: endpoint,
+      AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint,
+    };
+    const check = ["infra/patchbay.ts", "--stack", "Patchbay-here", "carrier", "check"];
+    const { stderr, code } = await runNode([...check, "--yes"], { env });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /\nThe carrier cannot be called, because the secret .+: pass --url, and the token in CARRIER_TOKEN\.\n/,
+      ),
+    ]);
+    const unconfirmed = await runNode(check, { env });
+    expect([unconfirmed.code, unconfirmed.stderr]).toEqual([2, expect.stringContaining("to http://127.0.0.1:9 and")]);
   });
 
   it("calls the target's adapter function, and leaves none of its files in the bucket", async () => {
