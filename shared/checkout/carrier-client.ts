@@ -178,7 +178,8 @@ export const interpret = (method: string, { status, headers, text }: HttpRespons
   return {
     ...outcomeOf(meaningOf({ method, status, text, json, reason })),
     status,
-    text: beginningIn(text),
+    // Many servers end their JSON with a line break.
+    text: beginningIn(text.trim()),
     reason,
     json,
     wait_seconds: retryAfterSeconds(headers["retry-after"], new Date()),

@@ -95,6 +95,10 @@ describe("a response of the carrier", () => {
   ])("%j has the reason %j for the customer", (text, reason) => {
     expect(interpret("PUT", { status: 422, headers: {}, text })).toMatchObject({ settles: "refused", reason });
   });
+
+  it("is kept without the line break at its end", () => {
+    expect(interpret("PUT", { status: 422, headers: {}, text: '{"reason": "No"}\r\n' }).text).toBe('{"reason": "No"}');
+  });
 });
 
 describe("a wait", () => {
