@@ -1,8 +1,7 @@
-"""A carrier, written from docs/carrier.md. It needs Python 3.9 or later, and nothing else. It keeps its carts in a file:
+"""A carrier, written from docs/carrier.md. It needs Python 3.9 or later, and nothing else. With the variable CARRIER_TOKEN, it
+takes only calls with that token. Put your own code into `problem_of` and `place_order`. It keeps its carts in a file:
 
     python3 carrier.py <port> <file>
-
-With the variable CARRIER_TOKEN, it takes only calls with that token. Put your own code into `problem_of` and `place_order`.
 """
 
 import hashlib
@@ -143,6 +142,7 @@ class Carrier(BaseHTTPRequestHandler):
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
+    ThreadingHTTPServer.request_queue_size = 128  # With Python's limit of 5, some of sixteen connections at once break.
     server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Carrier)
     server.db = sqlite3.connect(sys.argv[2], check_same_thread=False)
     server.db.executescript(TABLES)

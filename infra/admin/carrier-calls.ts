@@ -32,7 +32,14 @@ export type Answer = Pick<CarrierResponse, "status" | "text" | "json" | "wait_se
 };
 
 /** The carrier has left so many calls without a response that more would take too long. */
-export class Unresponsive extends Error {}
+export class Unresponsive extends Error {
+  readonly last: Answer;
+
+  constructor(last: Answer) {
+    super(last.text);
+    this.last = last;
+  }
+}
 
 const maxUnanswered = 3;
 
@@ -99,11 +106,13 @@ export const callsOf = (order: string, token: string | undefined, sign: Sign | u
     return answer;
   };
 
+  const unanswered: Answer[] = [];
   const send = async (call: Call): Promise<Answer> => {
+    const last = unanswered.at(-1);
+    if (last && unanswered.length >= maxUnanswered) throw new Unresponsive(last);
     for (let left: number = throttling.repetitions; ; left -= 1) {
-      const unanswered = answers.filter((one) => one.status === null && !one.call.isDamaged);
-      if (unanswered.length >= maxUnanswered) throw new Unresponsive();
       const answer = await attempt(call);
+      if (answer.status === null) unanswered.push(answer);
       if (answer.status !== 429 || left === 0) return answer;
       await sleep(1000 * Math.min(throttling.longestWaitSeconds, Math.max(1, answer.wait_seconds)));
     }

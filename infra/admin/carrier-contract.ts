@@ -31,11 +31,10 @@ const latenciesOf = (answers: readonly Answer[]) => {
 };
 
 /** Returns the verdict on the check that could not go on. Throws any other error. */
-const verdictOn = (error: unknown, answers: readonly Answer[]): Verdict => {
+const verdictOn = (error: unknown): Verdict => {
   if (error instanceof Ended) return error.verdict;
-  if (!(error instanceof Unresponsive)) throw error;
-  const last = answers.at(-1);
-  return fault(last ? shown(last) : "no response", silenceRemedy);
+  if (error instanceof Unresponsive) return fault(shown(error.last), silenceRemedy);
+  throw error;
 };
 
 export const afterFailure = "an earlier call has failed";
@@ -51,7 +50,7 @@ export const playContract = async (order: string, token: string | undefined, sig
       continue;
     }
     const stop = (error: unknown) => {
-      const verdict = verdictOn(error, cart.answers);
+      const verdict = verdictOn(error);
       end = verdict;
       return () => verdict;
     };
