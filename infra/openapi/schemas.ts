@@ -1,10 +1,18 @@
 import { deepStrictEqual } from "node:assert";
 import * as z from "zod/mini";
-import { controlCharacters, Filename, Name, UploadedFile } from "../../shared/attachments/attachment-schema.ts";
+import { Filename, UploadedFile } from "../../shared/attachments/attachment-schema.ts";
 import type { NamedSchema, Route } from "../../shared/route.ts";
 import { contracts, routes } from "../../shared/routes.ts";
 import { envelopeProperties, listOf, listProperties, named, pageInfo } from "../../shared/schema/documents.ts";
-import { mapped, Timestamp, Ulid, Uuid } from "../../shared/schema/fields.ts";
+import {
+  controlCharacters,
+  mapped,
+  Name,
+  Timestamp,
+  Ulid,
+  Uuid,
+  visibleCharacter,
+} from "../../shared/schema/fields.ts";
 import { credential, Identity, Secret } from "../../shared/switches/switch-schema.ts";
 import { errorSchemas } from "./error-examples.ts";
 import { eventSchemas } from "./event-schemas.ts";
@@ -92,12 +100,28 @@ register(Timestamp, { id: "Timestamp", description: "UTC, ISO 8601, with millise
 register(Uuid, { format: "uuid" });
 // A rule for the whole switch checks the pattern, since it must also be valid after a PATCH.
 for (const schema of [Identity, Secret]) register(schema, { pattern: credential.source });
+/** The characters up to U+FFFF that are neither blank nor visible, as a part of a pattern. Not every dialect has Unicode's properties. */
+const invisibleCharacters = (() => {
+  const excluded = new RegExp(`[\\s${controlCharacters}]`);
+  const ranges: [first: number, last: number][] = [];
+  for (let code = 0; code < 0x1_0000; code += 1) {
+    const character = String.fromCharCode(code);
+    if (!character.isWellFormed() || excluded.test(character) || visibleCharacter.test(character)) continue;
+    const range = ranges.at(-1);
+    if (range && range[1] === code - 1) range[1] = code;
+    else ranges.push([code, code]);
+  }
+  const escaped = (code: number) => `\\u${code.toString(16).padStart(4, "0")}`;
+  return ranges.map(([first, last]) => escaped(first) + (first === last ? "" : `-${escaped(last)}`)).join("");
+})();
 // Several rules in one, since generators support one pattern. It backtracks in long texts, so the service checks them separately.
 // It also matches the spaces that the service trims.
 const barred = `/\\\\${controlCharacters}`;
 const notDots = `[^\\s.${barred}]|\\.[^${barred}]+\\.`;
 register(Filename, { allOf: undefined, pattern: `^\\s*[^${barred}]*(${notDots})[^${barred}]*\\s*$` });
-register(Name, { pattern: `^\\s*[^${controlCharacters}]*[^\\s${controlCharacters}][^${controlCharacters}]*\\s*$` });
+register(Name, {
+  pattern: `^\\s*[^${controlCharacters}]*[^\\s${controlCharacters}${invisibleCharacters}][^${controlCharacters}]*\\s*$`,
+});
 // OpenAPI 3.1 describes a file by `contentMediaType`; many generators support only the `format` of 3.0. There is no `minLength`,
 // because openapi-generator's Go client treats it as the length of a string and does not compile. There is no example, because
 // tools print it in place of a file.

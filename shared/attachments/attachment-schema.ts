@@ -4,10 +4,11 @@ import * as z from "zod/mini";
 import { env } from "../env.ts";
 import { limits } from "../limits.ts";
 import {
+  controlCharacters,
   isSame,
   isSameId,
   isSamePadded,
-  nonBlankText,
+  Name,
   padded,
   pick,
   Timestamp,
@@ -20,15 +21,6 @@ import {
 import type { ParentRef } from "../table/keys.ts";
 
 const FileHint = z.enum(["DEFAULT", "LOA"]);
-
-/** Control characters for a regular expression, including those that change the direction of text: "a\u202efdp.exe" looks like a PDF. */
-export const controlCharacters = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
-
-export const Name = nonBlankText(limits.nameLength).check(
-  z.regex(new RegExp(`^[^${controlCharacters}]*$`), {
-    error: "must not contain control characters, nor those that change the direction of text",
-  }),
-);
 
 /** An empty text is stored as null. */
 const Notes = z

@@ -45,6 +45,28 @@ export const padded = <S extends z.core.$ZodType>(schema: S) =>
 
 export const nonBlankText = (max: number) => z.string().check(z.trim(), z.minLength(1), z.maxLength(max), wellFormed());
 
+/** Control characters for a regular expression, including those that change the direction of text: "a\u202efdp.exe" looks like a PDF. */
+export const controlCharacters = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
+
+/** A character that can be seen: neither a blank, nor one without width, such as U+200B or U+3164, nor Braille's blank pattern. */
+export const visibleCharacter = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/** The name of something, which people read on one line. */
+export const nameText = (max: number) =>
+  nonBlankText(max).check(
+    z.regex(new RegExp(`^[^${controlCharacters}]*$`), {
+      error: "must not contain control characters, nor those that change the direction of text",
+    }),
+    // `minLength` reports an empty text.
+    z.refine<string>((name) => name === "" || visibleCharacter.test(name), {
+      error: "can't be blank",
+      params: { sub_code: "constraint.required" },
+    }),
+  );
+
+/** The name of an attachment, a switch or an account. */
+export const Name = nameText(limits.nameLength);
+
 /** Keeps numbers of any length finite. A number outside the allowed range stays outside it. */
 const clampedNumber = (digits: string) => Math.min(Math.max(Number(digits), -1e9), 1e9);
 

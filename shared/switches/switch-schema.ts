@@ -4,7 +4,7 @@ import { limits } from "../limits.ts";
 import type { Properties } from "../route.ts";
 import {
   isSameId,
-  nonBlankText,
+  Name,
   pick,
   Timestamp,
   text,
@@ -35,7 +35,7 @@ export const credential = /^[^\r\n\u0000]*$/;
 
 /** The properties that callers set. Add new ones here, with a default for older items, and their descriptions and examples below. */
 const settings = {
-  name: nonBlankText(limits.nameLength),
+  name: Name,
   sms_enabled: z._default(z.boolean(), false),
   sms_auth_method: z._default(AuthMethod, "NONE"),
   sms_protocol: z._default(SmsProtocol, "NONE"),

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { type Problem, problemIn } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { check, pointer, unknownProperties } from "../schema/check.ts";
-import { nonBlankText } from "../schema/fields.ts";
+import { Name, nameText, nonBlankText } from "../schema/fields.ts";
 import { OrderState } from "./tenant-schema.ts";
 
 /** A name in the same file, or the id of something that exists. */
@@ -19,7 +19,7 @@ const OwnId = z.optional(
 );
 
 /** For whom an operator makes a change, in the operator's words. */
-export const OnBehalfOf = nonBlankText(limits.onBehalfOfLength);
+export const OnBehalfOf = nameText(limits.onBehalfOfLength);
 
 const DateTime = z.iso
   .datetime({ offset: true, error: "must be an ISO 8601 date and time, with Z or an offset" })
@@ -36,7 +36,7 @@ const Permission = z
 export const entrySchemas = {
   accounts: z.strictObject({
     id: OwnId,
-    name: z.optional(nonBlankText(limits.nameLength)),
+    name: z.optional(Name),
     parent: z.optional(z.nullable(nonBlankText(limits.nameLength))),
     features: z.optional(z.strictObject({ ordering_attachment_access: z.optional(z.boolean()) })),
   }),
@@ -50,7 +50,7 @@ export const entrySchemas = {
     id: OwnId,
     account: Reference,
     user: z.optional(z.nullable(nonBlankText(limits.nameLength))),
-    label: z.optional(z.nullable(nonBlankText(limits.labelLength))),
+    label: z.optional(z.nullable(nameText(limits.labelLength))),
     expires_at: z.optional(z.nullable(DateTime)),
     revoked: z.optional(z.boolean()),
     replaced_by: Reference,
