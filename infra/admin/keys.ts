@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Precondition } from "../../shared/table/optimistic-update.ts";
-import { readAccount, readUser } from "../../shared/tenants/accounts.ts";
+import { readUser } from "../../shared/tenants/accounts.ts";
 import { apply } from "../../shared/tenants/apply.ts";
-import type { Account } from "../../shared/tenants/tenant-schema.ts";
 import { type Caller, change, changeAsRead, create, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { confirm } from "./confirm.ts";
@@ -29,16 +28,6 @@ const hexPrefix = (text: string): string => {
   if (!/^[0-9a-f]{0,64}$/i.test(text))
     throw new InvalidArgumentError("It must be the beginning of a SHA-256 hash in hex.");
   return text;
-};
-
-const rootOf = ({ id, ancestors }: Account) => ancestors[0] ?? id;
-
-/** A key for another customer's user is a mistake. A missing account or user is reported when the key is created. */
-const requireSameTree = async (accountId: string, userId: string): Promise<void> => {
-  const [account, user] = await Promise.all([readAccount(accountId), readUser(userId)]);
-  const own = user && (await readAccount(user.account));
-  if (account && own && rootOf(account) !== rootOf(own))
-    throw new CommandError("--user: must be a user in the same account tree as the key");
 };
 
 type Called = Format & Caller;
@@ -89,7 +78,6 @@ export const addKeyCommands = (key: Command): void => {
     .option("--label <text>", "what the key is for")
     .option("--expires-at <time>", "ISO 8601 date and time at which it expires", futureTime)
     .action(async ({ account, user, label, expiresAt, ...called }: NewKey & Called) => {
-      await requireSameTree(account, user);
       const entry = { account, user, label: label ?? null, expires_at: expiresAt ?? null };
       printRecord(await create("keys", entry, called), called);
     });

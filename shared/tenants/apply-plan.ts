@@ -8,6 +8,7 @@ import { pointer } from "../schema/check.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { nextVersion, type Precondition, type Versioned } from "../table/optimistic-update.ts";
+import type { Owner } from "./access.ts";
 import { type Entry, entryTypes, parseFile, requiredProperties, type SectionName, type Sent } from "./apply-schema.ts";
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
@@ -16,6 +17,7 @@ import {
   canAccess,
   forwardableType,
   type Order,
+  type OrderState,
   type Request,
   type User,
   whileItLasts,
@@ -29,6 +31,10 @@ export type Result = {
   readonly status: "created" | "changed" | "unchanged";
   readonly changes?: Changes;
   readonly key?: string;
+  /** For orders. */
+  readonly state?: OrderState;
+  /** How the last run of an order's checkout ended, or that it is in progress. Null before the first. */
+  readonly last_run?: { readonly status: string; readonly failure: string | null } | null;
 };
 
 /** Where an entry is in the file: its section and its name. */
@@ -217,9 +223,12 @@ const planUser: PlanEntry<"users"> = (path, id, { account, permissions, disabled
   return planExisting(path, keys.user(id), stored, stored, { immutable: { account: owner }, mutable }, resolved);
 };
 
+const rootOf = ({ id, ancestors }: Owner) => ancestors[0] ?? id;
+
 const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
   const stored = resolved.stored.keys.get(entry.id ?? entry.sha256 ?? "");
-  const account = ownerId(entry.account, resolved);
+  const owner = entry.account === undefined ? undefined : resolved.account(entry.account);
+  const account = owner?.id;
   const user = entry.user ? resolved.idBehind("users", entry.user) : entry.user;
   const expires_at = entry.expires_at ? new Date(entry.expires_at).toISOString() : entry.expires_at;
   const replaced_by = entry.replaced_by && resolved.idBehind("keys", entry.replaced_by);
@@ -227,9 +236,15 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
     // A key that is already replaced cannot get a second successor.
     const replacement = stored.replaced_by === null ? {} : { replaced_by };
     const immutable = { id: entry.id, account, user, sha256: entry.sha256, ...replacement };
-    const sent = { immutable, mutable: { label: entry.label, expires_at, revoked: entry.revoked, replaced_by } };
+    if (stored.revoked && entry.revoked === false)
+      warn([...path, "revoked"], () => "stays true, because a revoked key never becomes valid again", resolved);
+    const revoked = stored.revoked || entry.revoked;
+    const sent = { immutable, mutable: { label: entry.label, expires_at, revoked, replaced_by } };
     return planExisting(path, keys.apiKey(stored.sha256), stored, stored, sent, resolved);
   }
+  const userOwner = entry.user ? resolved.ownerOf("users", entry.user) : undefined;
+  if (owner && userOwner && rootOf(owner) !== rootOf(userOwner))
+    resolved.report([...path, "user"], "must be a user in the same account tree as the key");
   if (entry.sha256 && resolved.stored.keys.has(entry.sha256))
     resolved.report([...path, "sha256"], "is the hash of a key with another id", "constraint.immutable");
   const generated = entry.sha256 || resolved.isDry ? undefined : `apik_${randomBytes(32).toString("base64url")}`;
@@ -267,12 +282,15 @@ const planOrder: PlanEntry<"orders"> = (path, id, entry, resolved) => {
       attachments_version: 0,
     };
     const listed = { ...keys.accountOrder(order.account, id), id };
-    return planNew(path, entry, order, [{ ...keys.order(id), ...order }, listed], resolved);
+    const planned = planNew(path, entry, order, [{ ...keys.order(id), ...order }, listed], resolved);
+    return { ...planned, result: { ...planned.result, state: order.state, last_run: null } };
   }
   // An order that the file has in the cart may have been checked out since. That is not a difference.
   const state = entry.state === "CART" ? undefined : entry.state;
   reportImmutable(path, stored, { account: account?.id, state }, resolved);
-  return unchanged(path, id);
+  const planned = unchanged(path, id);
+  const last_run = resolved.stored.runs.get(id) ?? null;
+  return { ...planned, result: { ...planned.result, state: stored.state, last_run } };
 };
 
 const lettersOf = (type: string) => type.toUpperCase().replaceAll(/[\s_-]/g, "");

@@ -43,8 +43,8 @@ const readAll = async <S extends z.core.$ZodType>(schema: S, ids: readonly strin
 };
 
 const KeyId = z.object({ sha256: z.string() });
-/** The latest run of an order's checkout, whatever its outcome. An order that was created as CHECKED_OUT has none. */
-const Run = z.object({});
+/** The latest run of an order's checkout. An order that was created as CHECKED_OUT has none. */
+const Run = z.object({ status: z.string(), failure: z.nullable(z.string()) });
 
 type Stored = Awaited<ReturnType<typeof readStored>>;
 
@@ -62,9 +62,8 @@ const readStored = async (file: TenantsFile, references: readonly Reference[]) =
   ]);
   const owners = [...users.values(), ...orders.values()].map(({ account }) => account);
   const hashes = [...file.keys.values()].flatMap(({ entry }) => entry?.sha256 ?? []);
-  const checkedOut = [...orders.values()].flatMap(({ id, state }) => (state === "CHECKED_OUT" ? [id] : []));
   const [runs, accounts, byHash] = await Promise.all([
-    readAll(Run, checkedOut, keys.checkout),
+    readAll(Run, [...orders.keys()], keys.checkout),
     readAll(Account, [...named("accounts"), ...owners], keys.account),
     readAll(ApiKey, [...hashes, ...[...keyIds.values()].map(({ sha256 }) => sha256)], keys.apiKey),
   ]);
@@ -107,15 +106,21 @@ export const resolve = async (file: TenantsFile, problems: Problem[]) => {
     const name = nameOf(section, reference);
     return name === undefined ? reference.toUpperCase() : idOf(section, name);
   };
+  /** Returns the account of a user or an order. */
+  const ownerOf = (section: "users" | "orders", reference: string): NewAccount | undefined => {
+    const item = stored[section].get(idBehind(section, reference));
+    const entry = file[section].get(nameOf(section, reference) ?? "")?.entry;
+    if (item) return stored.accounts.get(item.account);
+    return entry?.account === undefined ? undefined : account(entry.account);
+  };
   const order = (reference: string) => {
     const id = idBehind("orders", reference);
-    const item = stored.orders.get(id);
     const entry = file.orders.get(nameOf("orders", reference) ?? "")?.entry;
-    const owner = item ? stored.accounts.get(item.account) : entry?.account && account(entry.account);
-    const isSubmitted = stored.runs.has(id);
-    return { id, account: owner || undefined, state: item?.state ?? entry?.state ?? "CART", isSubmitted };
+    const state = stored.orders.get(id)?.state ?? entry?.state ?? "CART";
+    const isSubmitted = state === "CHECKED_OUT" && stored.runs.has(id);
+    return { id, account: ownerOf("orders", reference), state, isSubmitted };
   };
-  return { report, stored, idOf, idBehind, account, order };
+  return { report, stored, idOf, idBehind, ownerOf, account, order };
 };
 
 type Lookups = {
@@ -126,7 +131,7 @@ type Lookups = {
   readonly report: ReportProblem;
 };
 
-type NewAccount = Omit<Account, "version" | "updated_at">;
+export type NewAccount = Omit<Account, "version" | "updated_at">;
 
 /** A file can have a chain of a hundred thousand new accounts. Resolving it recursively would exceed the stack. */
 const maxDepth = 100;
@@ -149,7 +154,8 @@ const accountResolver = ({ file, stored, idOf, nameOf, report }: Lookups) => {
     open.add(name);
     const isTooDeep = depth === maxDepth;
     const parent = entry.parent && !isTooDeep ? account(entry.parent, depth + 1) : undefined;
-    const ancestors = parent ? [...parent.ancestors, parent.id] : [];
+    // In a chain of many accounts, all ancestors of each would take memory that grows with the square of its length.
+    const ancestors = parent ? [...parent.ancestors, parent.id].slice(0, limits.accountLevels) : [];
     if (isTooDeep || ancestors.length >= limits.accountLevels)
       report(path, `makes a tree of more than ${limits.accountLevels} levels`);
     const features = { ordering_attachment_access: entry.features?.ordering_attachment_access ?? false };

@@ -49,7 +49,7 @@ describe("admin apply", () => {
       accounts: { acme: created, east: created },
       users: { ops: created },
       keys: { ops: { ...created, key: expect.stringMatching(/^apik_[A-Za-z0-9_-]{43}$/) } },
-      orders: { o1: created },
+      orders: { o1: { ...created, state: "CART", last_run: null } },
       requests: { r1: created },
     });
     const path = `/api/v1/requests/${response.requests.r1.id}/attachments`;
@@ -196,7 +196,7 @@ describe("admin apply with ids in the file", () => {
       accounts: { acme: unchanged, east: { id: applied.accounts.east.id, status: "unchanged" } },
       users: { ops: unchanged },
       keys: { generated: { id: applied.keys.generated.id, status: "unchanged" }, brought: unchanged },
-      orders: { o1: unchanged },
+      orders: { o1: { ...unchanged, state: "CART", last_run: null } },
       requests: { r1: unchanged },
     });
     expect(await allItems()).toEqual(before);

@@ -7,6 +7,7 @@ import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { type Applied, apply } from "../../../shared/tenants/apply.ts";
 import { operator } from "../../support/fixtures/apply.ts";
+import { runNode } from "../../support/processes/shell.ts";
 
 /** The changes and the problems of a file of tenants. */
 
@@ -150,4 +151,55 @@ it("names every reference that means nothing, and every id and hash that is anot
     "/requests/s/order constraint.reference there is no order a",
     "/keys/m/sha256 constraint.immutable is the hash of a key with another id",
   ]);
+});
+
+it("never makes a revoked key valid again, and says so", async () => {
+  const { key, sha256 } = await stored();
+  const revoked = (value: boolean) => applied({ keys: { one: { id: key, revoked: value } } });
+  expect((await revoked(true)).keys.one?.status).toBe("changed");
+  expect(await revoked(false)).toMatchObject({
+    keys: { one: { status: "unchanged" } },
+    warnings: [{ pointer: "/keys/one/revoked", detail: expect.stringContaining("never becomes valid again") }],
+  });
+  expect(await get(keys.apiKey(sha256))).toMatchObject({ revoked: true });
+});
+
+it("takes a key only with a user in its account's tree, in the file or stored", async () => {
+  const [{ acme, team, ops }, other] = [await stored(), await stored()];
+  const detail = "constraint.format must be a user in the same account tree as the key";
+  expect(await problemsOf({ keys: { one: { account: team, user: other.ops } } })).toEqual([`/keys/one/user ${detail}`]);
+  const file = (parent: string | undefined) => ({
+    accounts: { mine: { name: "Mine", ...(parent && { parent }) }, yours: { name: "Yours" } },
+    users: { you: { account: "yours" } },
+    keys: { foreign: { account: "mine", user: "you" }, shared: { account: "mine", user: ops } },
+  });
+  expect(await problemsOf(file(undefined))).toEqual([`/keys/foreign/user ${detail}`, `/keys/shared/user ${detail}`]);
+  expect(await problemsOf(file(acme))).toEqual([`/keys/foreign/user ${detail}`]);
+});
+
+it("shows of each order its state, and how its last run ended", async () => {
+  const { acme, order = "" } = await stored();
+  const ordersOf = async (orders: object) => (await applied({ orders })).orders;
+  const file = { old: { id: order }, done: { account: acme, state: "CHECKED_OUT" } };
+  expect(await ordersOf(file)).toMatchObject({
+    old: { status: "unchanged", state: "CART", last_run: null },
+    done: { status: "created", state: "CHECKED_OUT", last_run: null },
+  });
+  await transact({
+    run: { put: { ...keys.checkout(order), status: "FAILED", failure: "refused", reason: "Unsigned." } },
+  });
+  expect((await ordersOf({ old: { id: order } })).old).toEqual({
+    ...{ id: order, status: "unchanged", state: "CART" },
+    last_run: { status: "FAILED", failure: "refused" },
+  });
+});
+
+it.each(["downwards", "upwards"])("takes little memory for a chain of 20,000 accounts, told %s", async (direction) => {
+  const parentOf = (n: number) => (n > 0 ? { parent: `c${n - 1}` } : {});
+  const chain = Array.from({ length: 20_000 }, (_, n) => [`c${n}`, { name: "A", ...parentOf(n) }] as const);
+  const accounts = Object.fromEntries(direction === "downwards" ? chain : chain.toReversed());
+  const args = ["--max-old-space-size=192", "--import", "./infra/node.js", "infra/patchbay.ts", "apply", "-"];
+  const { code, stderr } = await runNode(args, { input: JSON.stringify({ accounts }) });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/\/parent: makes a tree of more than 8 levels/);
 });
