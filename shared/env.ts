@@ -23,6 +23,7 @@ export const variables = {
   AWS_ENDPOINT_URL_S3: "S3's address, also for the AWS SDK",
   AWS_ENDPOINT_URL_LAMBDA: "Lambda's address",
   AWS_ENDPOINT_URL: "the address of an emulator, for every service",
+  AWS_LAMBDA_FUNCTION_NAME: "set by Lambda; if set, responses have `Strict-Transport-Security`",
   _X_AMZN_TRACE_ID: "the X-Ray trace of the invocation, set by Lambda and logged",
 } as const;
 
@@ -91,5 +92,6 @@ export const env = {
   maxUploadBytes: () => Math.min(wholeNumber("MAX_UPLOAD_BYTES"), limits.uploadBytes),
   logLevel: () => parseLogLevel(optional("LOG_LEVEL") ?? defaults.LOG_LEVEL),
   stackName: () => optional("STACK_NAME") ?? defaults.STACK_NAME,
+  isDeployed: () => optional("AWS_LAMBDA_FUNCTION_NAME") !== undefined,
   traceId: () => optional("_X_AMZN_TRACE_ID"),
 };

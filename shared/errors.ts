@@ -66,6 +66,12 @@ type ErrorObject = {
 
 export type ErrorBody = { readonly errors: readonly ErrorObject[] };
 
+/** Headers of every response of the API, those of the gateway and the firewall included. */
+export const securityHeaders = { "X-Content-Type-Options": "nosniff" } as const;
+
+/** On AWS, these. Without TLS, as with `npm start`, a server must not send the second one: RFC 6797, section 7.2. */
+export const deployedHeaders = { ...securityHeaders, "Strict-Transport-Security": "max-age=31536000" } as const;
+
 /** An error for the caller. Any code may throw it; only http/responses.ts turns it into a response. */
 export class ApiError extends Error {
   override readonly name = "ApiError";

@@ -7,6 +7,7 @@ import { matcher } from "../local/match.ts";
 import { accessAdvice } from "./access-advice.ts";
 import { findKey, keyByReference } from "./lookups.ts";
 import { type Format, paint, printJson, safe } from "./output.ts";
+import { argumentOrInput } from "./standard-input.ts";
 import { add } from "./usage.ts";
 
 /** Lets an endpoint run its own access checks, and reports each. */
@@ -30,13 +31,14 @@ const adviceFor = (checks: readonly Check[], key: ApiKey | undefined) => {
 };
 
 /** `address` is a path or a URL. Its query is ignored. */
-const checkAccess = async (reference: string, method: string, address: string) => {
+const checkAccess = async (given: string, method: string, address: string) => {
   const start = /^https?:/.test(address) ? Math.max(0, address.indexOf("/api/")) : 0;
   const [path = ""] = address.slice(start).split("?");
   const matched = matcher(routes)(method.toUpperCase(), path);
   const routed = ["a route matches the method and the path", matched?.route.name ?? ""] as const;
   if (!matched) return result([routed], notFound());
   const [endpoint] = (await loadAdmissions([matched.route])).values();
+  const reference = await argumentOrInput(given);
   const key = reference.startsWith("apik_") ? await findKey(reference) : await keyByReference(reference);
   const checks: Check[] = [routed];
   try {

@@ -28,6 +28,7 @@ import {
 } from "./lookups.ts";
 import { type Format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { argumentOrInput } from "./standard-input.ts";
 import { add } from "./usage.ts";
 
 const Parent = z.object({ type: z.enum(["order", "request"]), id: z.string() });
@@ -162,7 +163,8 @@ const hint = (text: string, { account, order }: Scope): string => {
   return `A request that changed nothing is in the logs only: ${where}.`;
 };
 
-const find = async (text: string, { json, ...scope }: Format & Scope): Promise<void> => {
+const find = async (argument: string, { json, ...scope }: Format & Scope): Promise<void> => {
+  const text = (await argumentOrInput(argument)).trim();
   const found = await withProgress(() => placesOf(text, scope), "Searching …");
   if (found.length === 0) process.exitCode = 1;
   if (json) {
@@ -200,6 +202,9 @@ export const addFindCommand = (program: Command): void => {
       "find attachments of this order and its requests by a part of their name or filename",
       parseId,
     )
-    .addHelpText("after", "\nWithout these options, a name is the beginning of an account's name.")
-    .action((text: string, options: Format & Scope) => find(text.trim(), options));
+    .addHelpText(
+      "after",
+      "\nWithout these options, a name is the beginning of an account's name.\n- reads the text from standard input.",
+    )
+    .action((text: string, options: Format & Scope) => find(text, options));
 };

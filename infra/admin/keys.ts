@@ -109,10 +109,11 @@ export const addKeyCommands = (key: Command): void => {
     });
   add(key, "rotate <id-or-key>", "issue another key like it; the old one expires after an overlap")
     .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
-    .action((reference: string, { overlapHours, ...called }: Called & { overlapHours: number }) =>
-      changeAsRead(
-        () => keyByReference(reference),
+    .action(async (reference: string, { overlapHours, ...called }: Called & { overlapHours: number }) => {
+      const { id } = await keyByReference(reference);
+      await changeAsRead(
+        () => keyByReference(id),
         (old, precondition) => rotate(old, overlapHours, called, precondition),
-      ),
-    );
+      );
+    });
 };

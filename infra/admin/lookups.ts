@@ -11,6 +11,7 @@ import { Account, ApiKey, Order, User } from "../../shared/tenants/tenant-schema
 import { CommandError } from "./command-errors.ts";
 import { type Format, printRows, type Row } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { argumentOrInput } from "./standard-input.ts";
 
 /** Converts an id to upper case. Returns any other text unchanged, which is no item's id. */
 export const parseId = (text: string): string => parseUlid(text) ?? text;
@@ -169,7 +170,8 @@ export const findKey = async (reference: string): Promise<StoredKey | undefined>
 };
 
 /** Like `findKey`, but throws a CommandError if there is no such key. The error does not contain the key. */
-export const keyByReference = async (reference: string): Promise<StoredKey> => {
+export const keyByReference = async (given: string): Promise<StoredKey> => {
+  const reference = await argumentOrInput(given);
   const found = await findKey(reference);
   const hint = "`key list` lists the existing ones";
   if (!found && reference.startsWith("apik_")) throw new CommandError(`There is no such API key: ${hint}.`);

@@ -11,13 +11,21 @@ import { parseId } from "./lookups.ts";
 export const add = (group: Command, usage: string, description: string): Command => {
   const command = group.command(usage).description(description);
   for (const one of command.registeredArguments) if (/\bid\b/.test(one.name())) one.argParser(parseId);
+  if (usage.includes("<id-or-key>"))
+    command.addHelpText(
+      "after",
+      "\n- reads the key from standard input. As an argument, it stays in the shell's history.",
+    );
   return command;
 };
 
 /** Parses a text for the event of a change: on whose behalf, or why, an operator makes it. */
 export const parseEventText = (sent: string): string => {
   const { data } = z.safeParse(OnBehalfOf, sent);
-  if (data === undefined) throw new InvalidArgumentError(`It must have 1 to ${limits.onBehalfOfLength} characters.`);
+  if (data === undefined)
+    throw new InvalidArgumentError(
+      `It must have 1 to ${limits.onBehalfOfLength} characters, and no control character.`,
+    );
   return data;
 };
 

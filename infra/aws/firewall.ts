@@ -1,7 +1,7 @@
 import type { Stage } from "aws-cdk-lib/aws-apigateway";
 import { CfnWebACL, CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
 import type { Construct } from "constructs";
-import { rateLimited } from "../../shared/errors.ts";
+import { deployedHeaders, rateLimited } from "../../shared/errors.ts";
 import type { Settings } from "./settings.ts";
 
 export const hasFirewall = ({ webAclArn, requestsPerKey, requestsPerAddress, requestsInTotal }: Settings): boolean =>
@@ -26,7 +26,7 @@ const rateLimits = (scope: Construct, { stackName, ...settings }: Settings) => {
     ["requestsInTotal", settings.requestsInTotal, together],
   ] as const;
   // How long a limited caller should wait. WAF updates its counts every few seconds.
-  const headers = { "Retry-After": "30", "Cache-Control": "no-store" };
+  const headers = { "Retry-After": "30", "Cache-Control": "no-store", ...deployedHeaders };
   const customResponse = {
     responseCode: 429,
     customResponseBodyKey: "rateLimited",

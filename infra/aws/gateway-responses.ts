@@ -46,7 +46,7 @@ const gatewayResponse = ({ status, headers, body }: errors.ApiError) => ({
   responseHeaders: {
     "X-Request-Id": "context.requestId",
     "Cache-Control": "'no-store'",
-    ...mapped(headers, (value) => `'${value}'`),
+    ...mapped({ ...errors.deployedHeaders, ...headers }, (value) => `'${value}'`),
   },
   templates: { "application/json": JSON.stringify(body) },
 });

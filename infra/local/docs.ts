@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { securityHeaders } from "../../shared/errors.ts";
 import {
   contentSecurityPolicy,
   documentOf,
@@ -8,11 +9,10 @@ import {
   referencePage,
   scalar,
 } from "../openapi/reference.ts";
-import { isLocalRequest } from "./listen.ts";
+import { isLocalRequest, namesLoopback } from "./listen.ts";
 import type { Target } from "./match.ts";
 
 const headers = {
-  "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
   "Cross-Origin-Resource-Policy": "same-origin",
   "Content-Security-Policy": `${contentSecurityPolicy}; frame-ancestors 'none'`,
@@ -28,7 +28,7 @@ export const docs = (prefill: () => Prefill | undefined) => {
   let script: Promise<string> | undefined;
   const find = async (incoming: IncomingMessage, pathname: string): Promise<[type: string, body: string]> => {
     const server = `http://${incoming.headers.host ?? "127.0.0.1"}`;
-    const known = isLocalRequest(incoming) ? prefill() : undefined;
+    const known = isLocalRequest(incoming) && namesLoopback(incoming) ? prefill() : undefined;
     if (pathname === "/openapi.json") return ["application/json", JSON.stringify(documentOf(server))];
     if (pathname === "/docs/openapi.json") return ["application/json", pageDocument(server, known)];
     if (pathname === "/docs/") return ["text/html; charset=utf-8", referencePage];
@@ -39,7 +39,8 @@ export const docs = (prefill: () => Prefill | undefined) => {
     const reads = incoming.method === "GET" || incoming.method === "HEAD";
     const redirects = pathname === "/docs" || (pathname === "/" && incoming.headers.accept?.includes("text/html"));
     if (!reads || !(redirects || /^(\/docs\/(scalar\.js)?|(\/docs)?\/openapi\.json)$/.test(pathname))) return false;
-    outgoing.setHeader("X-Request-Id", randomUUID());
+    for (const [name, value] of Object.entries({ "X-Request-Id": randomUUID(), ...securityHeaders }))
+      outgoing.setHeader(name, value);
     const [type, body] = redirects ? [] : await find(incoming, pathname);
     if (body === undefined) outgoing.writeHead(302, { Location: "/docs/" }).end();
     else

@@ -69,12 +69,13 @@ const rangeIn = (header: string | undefined, bytes: number) => {
 };
 
 const read = (file: string, { operation, query, headers }: S3Request): S3Reply => {
-  const { bytes, content_type, etag, checksums, stored_at } = propertiesOf(file);
+  const { bytes, content_type, content_encoding, etag, checksums, stored_at } = propertiesOf(file);
   const range = rangeIn(headers.range, bytes);
   const { from, to } = range ?? { from: 0, to: bytes - 1 };
   const { "x-amz-checksum-mode": mode } = { ...query, ...headers };
   const found = {
     "Content-Type": content_type,
+    ...(content_encoding && { "Content-Encoding": content_encoding }),
     "Content-Length": to - from + 1,
     "Last-Modified": new Date(stored_at).toUTCString(),
     ETag: etag,

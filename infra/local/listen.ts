@@ -31,13 +31,18 @@ export const listen = async (server: Server, port = 0, graceMs = 0, host = "127.
   return { port: actualPort, url: `http://127.0.0.1:${actualPort}`, close };
 };
 
-/** Containers call this machine `host.docker.internal`, a name that no site can have. */
-const loopback = /^(localhost|host\.docker\.internal|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+
+/** Containers call this machine so, a name that no site can have. */
+const fromContainer = /^host\.docker\.internal(:\d{1,5})?$/i;
+
+/** Whether a request names this machine as only its own programs do: not a container, which can be another user's. */
+export const namesLoopback = ({ headers }: IncomingMessage): boolean => loopback.test(headers.host ?? "");
 
 /** False for pages of other sites, which browsers mark, unless `origins` has them; and for other host names (DNS rebinding). */
 export const isLocalRequest = ({ headers }: IncomingMessage, origins: readonly string[] = []): boolean => {
   const { host = "", origin, "sec-fetch-site": site = "none" } = headers;
-  if (!loopback.test(host)) return false;
+  if (!loopback.test(host) && !fromContainer.test(host)) return false;
   if (origin !== undefined && origins.includes(origin)) return true;
   const sameOrigin = origin === undefined || origin === `http://${host}`;
   return sameOrigin && (site === "none" || site === "same-origin");

@@ -33,6 +33,7 @@ export const keysIn = (bucket: string): readonly string[] => {
 const Properties = z.object({
   bytes: z.number(),
   content_type: z.string(),
+  content_encoding: z.optional(z.string()),
   etag: z.string(),
   checksums: z.record(z.string(), z.string()),
   stored_at: z.string(),
@@ -50,6 +51,7 @@ export const propertiesOf = (file: string) => {
   const damaged = {
     bytes: -1,
     content_type: "application/octet-stream",
+    content_encoding: undefined,
     etag: '"damaged"',
     checksums: {},
     scan: undefined,

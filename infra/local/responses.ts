@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { APIGatewayProxyResult } from "aws-lambda";
-import type { ApiError } from "../../shared/errors.ts";
+import { type ApiError, securityHeaders } from "../../shared/errors.ts";
 import { lambdaResponseBytes } from "../../shared/limits.ts";
 
 export type Response = {
@@ -13,7 +13,7 @@ export type Response = {
 /** The gateway's own errors have the same format as those of the functions. */
 export const errorResponse = (error: ApiError, requestId: string, status = error.status): Response => ({
   status,
-  headers: { ...error.headers, "Content-Type": "application/json", "X-Request-Id": requestId },
+  headers: { ...error.headers, ...securityHeaders, "Content-Type": "application/json", "X-Request-Id": requestId },
   body: JSON.stringify(error.body),
 });
 

@@ -35,10 +35,14 @@ const forbidden = (code: string, message: string) => s3Error(403, code, message)
 export type Signer = S3Client["config"];
 
 /**
- * Throws unless a request is signed with these credentials, with every `x-amz-` header, and has not expired.
+ * Throws unless a request is signed with these credentials, for one of `hosts`, with every `x-amz-` header, and has not expired.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
-const requireSignature = async (request: SentRequest, { credentials, sha256 }: Signer): Promise<void> => {
+const requireSignature = async (
+  request: SentRequest,
+  { credentials, sha256 }: Signer,
+  hosts: readonly (string | undefined)[],
+): Promise<void> => {
   if ("X-Amz-Signature" in request.query && "authorization" in request.headers)
     throw s3Error(
       400,
@@ -65,12 +69,15 @@ const requireSignature = async (request: SentRequest, { credentials, sha256 }: S
   const service = { service: "s3", region: signingRegion, uriEscapePath: false, applyChecksum: false };
   const signer = new SignatureV4({ ...service, credentials, sha256 });
   // An object as the body means that the payload is not signed, unless a header has its hash.
-  const again = { ...request, protocol: "http:", hostname: "", headers, body: {} };
-  const expected = inQuery
-    ? (await signer.presign(again, options)).query?.["X-Amz-Signature"]
-    : (await signer.sign(again, options)).headers.authorization?.split("Signature=")[1];
-  if (given["X-Amz-Signature"] !== expected)
-    throw forbidden("SignatureDoesNotMatch", "The signature does not match. Check the secret access key.");
+  const again = { ...request, protocol: "http:", hostname: "", body: {} };
+  const signatureFor = async (host: string | undefined) => {
+    const signed = { ...again, headers: { ...headers, ...(host !== undefined && { host }) } };
+    return inQuery
+      ? (await signer.presign(signed, options)).query?.["X-Amz-Signature"]
+      : (await signer.sign(signed, options)).headers.authorization?.split("Signature=")[1];
+  };
+  for (const host of hosts) if (given["X-Amz-Signature"] === (await signatureFor(host))) return;
+  throw forbidden("SignatureDoesNotMatch", "The signature does not match. Check the secret access key.");
 };
 
 /** A path that is valid needs no percent-encoding, so it is compared as it was sent, and cannot leave the folder. */
@@ -88,6 +95,7 @@ const meaningful = /^(x-amz-.*|if-.*|expires|cache-control|content-(md5|disposit
 const values = new Map([
   ["if-none-match", /^\*$/],
   ["cache-control", /^(no-cache|max-age=0)$/],
+  ["content-encoding", /^[\w-]{1,64}$/],
 ]);
 
 const isImplemented = ([name, value]: readonly [string, string]) =>
@@ -104,7 +112,8 @@ export const readS3Request = async (incoming: IncomingMessage, signer: Signer) =
   const [, bucket = "", key] = pathPattern.exec(path) ?? [];
   if (bucket === "" || (key !== undefined && !objectKey.test(key)))
     throw s3Error(400, "InvalidURI", "The embedded S3 has only keys such as attachments/2026/11/21/order/a/b.");
-  await requireSignature(request, signer);
+  // Signed URLs name this address. A client may reach it by another name: `localhost`, or in a container `host.docker.internal`.
+  await requireSignature(request, signer, [headers.host, `127.0.0.1:${incoming.socket.localPort}`]);
   if (!Object.keys(query).every((name) => known.test(name)) || !Object.entries(headers).every(isImplemented))
     throw notImplemented();
   const part = ["list-type", "tagging"].filter((name) => name in query);
@@ -132,6 +141,14 @@ export const readUpload = async ({ incoming, query, headers }: S3Request) => {
   for (const [name, digest] of Object.entries({ ...checksums, ...signed }))
     if (declared[name] !== digest) throw s3Error(400, "BadDigest", `The content does not match ${name}.`);
   const content_type = headers["content-type"] ?? "application/octet-stream";
+  const content_encoding = headers["content-encoding"];
   // Clients do not take an ETag with a hyphen for an MD5.
-  return { content, bytes: content.length, content_type, etag: `"${sha256.slice(0, 32)}-1"`, checksums };
+  return {
+    content,
+    bytes: content.length,
+    content_type,
+    content_encoding,
+    etag: `"${sha256.slice(0, 32)}-1"`,
+    checksums,
+  };
 };

@@ -55,7 +55,7 @@ const uploadData = stated("UploadData", {
   url: [z.url(), "Where to send the file. The URL is signed and grants access by itself: keep it secret."],
   headers: [
     z.record(z.string(), z.string()),
-    "The headers to send the file with, exactly as given, without `Authorization`. HTTP clients usually set `Content-Length` by themselves.",
+    "The headers to send the file with, exactly as given, without `Authorization` and `Content-Encoding`. HTTP clients usually set `Content-Length` by themselves.",
   ],
   expires_at: [Timestamp, "The file must be sent and the upload completed before this time."],
 });

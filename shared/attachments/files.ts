@@ -95,7 +95,7 @@ export const signedPut = async (key: string, { content_type, bytes, sha256 }: Up
 /** The number of bytes read at each end of a file. They contain the cross-reference and the trailer of a PDF with 6,000 objects. */
 export const endBytes = 131_072;
 
-/** Returns a file's length, media type, first bytes and last bytes, or undefined if there is no file. */
+/** Returns a file's length, media type, encoding, first bytes and last bytes, or undefined if there is no file. */
 export const readFileEnds = async (key: string) => {
   const [first, last] = await Promise.all([readRange(key, `0-${endBytes - 1}`), readRange(key, `-${endBytes}`)]);
   if (!first || !last) return undefined;
@@ -119,10 +119,17 @@ const readRange = async (key: string, range: string) => {
     .catch((error: unknown) => {
       // No range of an empty file is valid.
       if (error instanceof Error && error.name === "InvalidRange")
-        return { ContentRange: "bytes */0", ContentType: undefined };
+        return { ContentRange: "bytes */0", ContentType: undefined, ContentEncoding: undefined };
       return undefinedIfMissing(error);
     });
-  return found && { bytes: Number(found.ContentRange?.split("/")[1]), content_type: found.ContentType, content };
+  return (
+    found && {
+      bytes: Number(found.ContentRange?.split("/")[1]),
+      content_type: found.ContentType,
+      content_encoding: found.ContentEncoding,
+      content,
+    }
+  );
 };
 
 /** Removes a file. Succeeds if there is none. */

@@ -62,7 +62,8 @@ export const alreadyUsed = unusable("has already been used");
 
 /**
  * Returns both ends of an upload's file. Throws 422 with the reason if the upload has been used, or if its file has not arrived or
- * has another length or type. S3 has verified the SHA-256, and the checkout verifies it again.
+ * has another length or type, or a Content-Encoding. S3 has verified the SHA-256, and the checkout verifies it again. A signature
+ * covers only headers that are sent, so S3 stores any Content-Encoding, and some clients would decode the file without a limit.
  */
 export const readUploadedFile = async (parent: ParentRef, upload: Upload, repeatable: boolean) => {
   // A request with the same Idempotency-Key may have just claimed the upload. The transaction detects that.
@@ -74,6 +75,10 @@ export const readUploadedFile = async (parent: ParentRef, upload: Upload, repeat
     throw invalid([unusable(`has a file of ${file.bytes} bytes instead of ${upload.bytes}`)]);
   if (file.content_type !== upload.content_type)
     throw invalid([unusable(`has a file of the type ${file.content_type} instead of ${upload.content_type}`)]);
+  if (file.content_encoding)
+    throw invalid([
+      unusable("has a file that was sent with a Content-Encoding: prepare another upload, and send it without"),
+    ]);
   return file;
 };
 

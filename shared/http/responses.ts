@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyResult } from "aws-lambda";
-import { asApiError, preconditionFailed } from "../errors.ts";
+import { env } from "../env.ts";
+import { asApiError, deployedHeaders, preconditionFailed, securityHeaders } from "../errors.ts";
 import { log } from "../log.ts";
 import type { Route } from "../route.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
@@ -81,7 +82,11 @@ export const listReply = <T>(
 
 export const response = (requestId: string, status: number, { body, headers }: Reply): APIGatewayProxyResult => ({
   statusCode: status,
-  headers: { "Content-Type": "application/json", "Cache-Control": "no-store", "X-Request-Id": requestId, ...headers },
+  headers: {
+    ...{ "Content-Type": "application/json", "Cache-Control": "no-store", "X-Request-Id": requestId },
+    ...(env.isDeployed() ? deployedHeaders : securityHeaders),
+    ...headers,
+  },
   body: JSON.stringify(body),
 });
 

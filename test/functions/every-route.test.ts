@@ -146,6 +146,7 @@ const expectError = (response: ReceivedResponse, status: number, body: unknown, 
   expect([response.status, response.body], label).toEqual([status, body]);
   expect(response.headers.get("content-type"), label).toBe("application/json");
   expect(response.headers.get("x-request-id"), label).toMatch(/^[\w-]{8,}$/);
+  expect(response.headers.get("x-content-type-options"), label).toBe("nosniff");
   // A ULID may contain any of these words.
   expect(response.text.replaceAll(ulids, ""), label).not.toMatch(internals);
 };

@@ -56,6 +56,7 @@ describe("the regular expressions", () => {
       "shared/attachments/attachment-schema.ts",
       "shared/checkout/carrier-token.ts",
       "shared/http/idempotency.ts",
+      "shared/schema/fields.ts",
     ]);
   });
 });

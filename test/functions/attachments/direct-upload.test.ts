@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { openFile, putFile } from "../../../shared/attachments/files.ts";
@@ -193,6 +194,15 @@ describe.each(sampledParentTypes("order"))("a direct upload to a %s", (kind) => 
     await expectRefusal(empty.id, `has a file of 0 bytes instead of ${content.length}`);
     const other = await store(content, "text/html");
     await expectRefusal(other.id, "has a file of the type text/html instead of application/pdf");
+  });
+
+  it("cannot be completed if its file was sent with a Content-Encoding, which no signature covers", async () => {
+    const content = gzipSync(Buffer.alloc(1_000_000));
+    const upload = await prepareUpload(path, key, content);
+    const headers = { ...upload.headers, "Content-Encoding": "gzip" };
+    expect(await sendFile({ ...upload, headers }, content)).toBe(200);
+    const advice = "has a file that was sent with a Content-Encoding: prepare another upload, and send it without";
+    await expectRefusal(upload.id, advice);
   });
 
   it("does not exist after an hour, even if DynamoDB has not removed its record, which it keeps for 35 days", async () => {

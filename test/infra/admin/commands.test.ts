@@ -42,6 +42,25 @@ describe("the operators' CLI", () => {
     expect(await status(request, key.key)).toBe(401);
   });
 
+  it("takes an API key from standard input, because an argument stays in the shell's history", async () => {
+    const { key, request } = await customer();
+    const input = `${key.key}\n`;
+    const jsonFrom = async (...args: string[]) => {
+      const { code, stdout } = await admin([...args, "--json"], { input });
+      expect([args, code]).toEqual([args, 0]);
+      return JSON.parse(stdout);
+    };
+    const id = { id: key.id };
+    expect(await jsonFrom("key", "show", "-")).toMatchObject(id);
+    expect(await jsonFrom("find", "-")).toMatchObject({ found: [{ type: "api_key", ...id }] });
+    expect(await jsonFrom("history", "key", "-")).toMatchObject({ events: [{ resource: id }] });
+    expect(await jsonFrom("key", "label", "-", "portal")).toMatchObject(id);
+    expect(await jsonFrom("access", "-", "GET", "/api/v1/switches")).toHaveProperty("status");
+    expect(await jsonFrom("key", "rotate", "-")).toMatchObject({ replaces: key.id });
+    expect(await jsonFrom("key", "revoke", "-", "--yes")).toMatchObject({ ...id, revoked: true });
+    expect(await status(request, key.key)).toBe(401);
+  });
+
   it("says that an account without a parent is a root account, and asks on a terminal", async () => {
     const create = ["account", "create", "--name", "Nordwind"];
     const lasting = "It cannot be moved below another account later.";

@@ -2,7 +2,9 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { docs } from "../../../infra/local/docs.ts";
+import { startGateway } from "../../../infra/local/gateway.ts";
 import { pageDocument } from "../../../infra/openapi/reference.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { sendPlain } from "../../support/requests/plain-request.ts";
@@ -23,10 +25,29 @@ describe("the local gateway", () => {
     expect([status, headers.location]).toEqual([302, "/docs/"]);
   });
 
-  it.each(["/docs", "/docs/", "/openapi.json"])("gives each response of %s an X-Request-Id", async (path) => {
-    const ids = [await ask(path), await ask(path)].map(({ headers }) => headers["x-request-id"]);
-    expect(ids[0]).toMatch(/^[\da-f-]{36}$/);
-    expect(ids[1]).not.toBe(ids[0]);
+  it.each(["/docs", "/docs/", "/openapi.json"])(
+    "gives each response of %s an X-Request-Id, and forbids browsers to guess its type",
+    async (path) => {
+      const ids = [await ask(path), await ask(path)].map(({ headers }) => headers["x-request-id"]);
+      expect(ids[0]).toMatch(/^[\da-f-]{36}$/);
+      expect(ids[1]).not.toBe(ids[0]);
+      expect((await ask(path)).headers["x-content-type-options"]).toBe("nosniff");
+    },
+  );
+
+  it.each([
+    ["localhost:3000", true],
+    ["127.0.0.1", true],
+    ["[::1]:3000", true],
+    ["host.docker.internal:3000", false],
+    ["evil.example", false],
+  ])("fills in the demo key for the host %s: %s", async (host, isFilledIn) => {
+    const key = `apik_${"d".repeat(43)}`;
+    const known = { key, ids: {} };
+    const gateway = await startGateway({ routes: [], load: () => undefined, port: 0, extra: docs(() => known) });
+    onTestFinished(() => gateway.close());
+    const { status, body } = await sendPlain(gateway.url, { path: "/docs/openapi.json", headers: { host } });
+    expect([status, body.includes(key)]).toEqual([200, isFilledIn]);
   });
 
   it.each([

@@ -235,6 +235,7 @@ describe("the local gateway", () => {
     const response = await exchange(port, sent);
     expect(response).toMatch(new RegExp(`^HTTP/1\\.1 ${status}`));
     expect(response).toMatch(/\r\nX-Request-Id: [\w-]{8,}\r\n/);
+    if (status >= 400) expect(response).toContain("\r\nX-Content-Type-Options: nosniff\r\n");
     expect(response).toContain(expected);
   });
 

@@ -1,6 +1,6 @@
 import middy from "@middy/core";
 import * as fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { createAttachmentRoutes, updateAttachmentRoutes } from "../../../shared/attachments/routes.ts";
 import { ApiError, unauthorized } from "../../../shared/errors.ts";
@@ -8,7 +8,14 @@ import { readForm } from "../../../shared/http/form.ts";
 import { idempotencyOf, readIdempotencyKey } from "../../../shared/http/idempotency.ts";
 import { readJson } from "../../../shared/http/input.ts";
 import { header, listHeader, pathId } from "../../../shared/http/request.ts";
-import { documentReply, etag, precondition, respond, responseOrNotModified } from "../../../shared/http/responses.ts";
+import {
+  documentReply,
+  etag,
+  precondition,
+  respond,
+  response,
+  responseOrNotModified,
+} from "../../../shared/http/responses.ts";
 import { limits } from "../../../shared/limits.ts";
 import { showSwitchRoute, updateSwitchRoute } from "../../../shared/switches/routes.ts";
 import { keys } from "../../../shared/table/keys.ts";
@@ -52,6 +59,16 @@ describe("an error that nobody has caught", () => {
     const response = await endpoint.use(respond(showSwitchRoute))(eventOf(showSwitchRoute, {}), noContext);
     expect(response).toMatchObject({ statusCode, body: expect.stringContaining(words) });
   });
+});
+
+it("a response forbids browsers to guess its type and, on AWS, to use HTTP without TLS", () => {
+  const own = { "X-Content-Type-Options": "nosniff" };
+  const headersOf = () => response("1", 200, { body: {} }).headers;
+  expect(headersOf()).toMatchObject(own);
+  expect(headersOf()).not.toHaveProperty("Strict-Transport-Security");
+  vi.stubEnv("AWS_LAMBDA_FUNCTION_NAME", "switches-list");
+  expect(headersOf()).toMatchObject({ ...own, "Strict-Transport-Security": "max-age=31536000" });
+  vi.unstubAllEnvs();
 });
 
 describe("an ETag", () => {
@@ -115,7 +132,8 @@ describe("an ETag", () => {
     ['xW/"3"', 304],
   ])("in If-None-Match: %s makes the response to version 3 a %i", (tags, status) => {
     const event = eventOf(showSwitchRoute, { headers: { "if-none-match": tags } });
-    const headers = { "Cache-Control": "no-store", "X-Request-Id": event.requestContext.requestId, ETag: plain };
+    const common = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
+    const headers = { ...common, "X-Request-Id": event.requestContext.requestId, ETag: plain };
     const modified = { statusCode: 200, headers: { "Content-Type": "application/json", ...headers }, body: '{"a":1}' };
     const response = responseOrNotModified(event, 200, documentReply({ a: 1 }, 3));
     expect(response).toEqual(status === 304 ? { statusCode: 304, headers, body: "" } : modified);
