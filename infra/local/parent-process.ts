@@ -11,7 +11,8 @@ const parentOfShell = (pid: number): number | undefined => {
   }
 };
 
-const parents = () => [process.ppid, parentOfShell(process.ppid)].join();
+/** infra/node.js names the parent of an older Node that runs this one. */
+const parents = () => [process.ppid, parentOfShell(Number(process.env.PATCHBAY_PARENT ?? process.ppid))].join();
 
 /**
  * Calls `stop` when `npm start` or its shell exits. npm passes a signal on only to its shell, and dash, which is `sh` on Debian and
