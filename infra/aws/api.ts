@@ -1,12 +1,12 @@
 import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import * as apigateway from "aws-cdk-lib/aws-apigateway";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
-import { LogGroup } from "aws-cdk-lib/aws-logs";
+import { LogGroup, QueryDefinition, QueryString } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 import { routes } from "../../shared/routes.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { addFirewall, hasFirewall } from "./firewall.ts";
-import { createFunction, type Deployment } from "./function.ts";
+import { createFunction, type Deployment, logGroupOf } from "./function.ts";
 import { addGatewayResponses, addUnknownAddresses } from "./gateway-responses.ts";
 import type { Settings } from "./settings.ts";
 
@@ -34,7 +34,29 @@ export const createApi = (scope: Construct, deployment: Deployment) => {
     return handler;
   });
   addUnknownAddresses(rest);
+  // Not every emulator supports saved queries.
+  if (!settings.emulator) saveQuery(scope, settings);
   return { rest, endpoints };
+};
+
+/** Saves a query of CloudWatch Logs Insights for infra/runbook.md, "A leaked API key". */
+const saveQuery = (scope: Construct, { stackName }: Settings) => {
+  const parameters = [
+    ...new Set(routes.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))),
+  ];
+  new QueryDefinition(scope, "KeyActivity", {
+    queryDefinitionName: `${stackName}/what an API key did`,
+    logGroups: routes.map(({ name }) => logGroupOf(scope, name)),
+    queryString: new QueryString({
+      fields: [
+        ...["@timestamp", "status", "route", ...parameters.map((name) => `path.${name}`), "created_id", "bytes"],
+        ...["owner_account_id", "request_id", "extended_request_id"],
+      ],
+      filterStatements: ['key_id = "<the id of the API key>"'],
+      sort: "@timestamp asc",
+      limit: 10_000,
+    }),
+  });
 };
 
 const restApi = (scope: Construct, settings: Settings) => {

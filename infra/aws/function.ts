@@ -42,6 +42,15 @@ type FunctionOptions = EntryPoint & {
 const traces = ({ tracing }: Settings) =>
   tracing ? [allow(["xray:PutTraceSegments", "xray:PutTelemetryRecords"], "*")] : [];
 
+const idOf = (name: string) => name.replaceAll("/", "-");
+
+/** Returns the log group of a function that was created in this scope. */
+export const logGroupOf = (scope: Construct, name: string): LogGroup => {
+  const logGroup = scope.node.findChild(`${idOf(name)}-logs`);
+  if (!(logGroup instanceof LogGroup)) throw new Error(`The function ${name} has no log group.`);
+  return logGroup;
+};
+
 /**
  * Creates a function with its own log group and role, which allows only `grants`, `statements`, logs, traces and dead letters. Returns
  * the alias that all callers invoke. It refers to the newest version once infra/aws/rollout.ts has shifted the traffic.
@@ -68,7 +77,7 @@ export const createFunction = (
   const concurrency = isStopped ? 0 : (options.concurrency ?? undefined);
   const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
   const s3 = grants.files.length > 0 ? signedEndpoint(settings.emulator) : undefined;
-  const id = name.replaceAll("/", "-");
+  const id = idOf(name);
   const logGroup = new LogGroup(scope, `${id}-logs`, settings.logs);
   const role = new Role(scope, `${id}-role`, {
     assumedBy: ownService("lambda"),

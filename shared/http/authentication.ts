@@ -78,7 +78,12 @@ export const authentication = <R, F extends Found, L>(
 ): MiddlewareObj<AuthenticatedEvent<F, L>, APIGatewayProxyResult> => ({
   before: async ({ event }) => {
     const now = new Date();
-    const apiKey = validKey(readApiKey(event), now, () => {});
+    // A refused key is logged, too: whoever has a leaked one may still try it after it was revoked.
+    const logged = (found: ApiKey | undefined) => {
+      if (found) event.logged = { key_id: found.id, account_id: found.account };
+      return found;
+    };
+    const apiKey = validKey(readApiKey(event).then(logged), now, () => {});
     const given: Given = { pathId: (name) => pathId(event, name), apiKey, query: (reads) => parseQuery(event, reads) };
     const reading = [readCaller(given, route, access), readIdempotencyKey(event, apiKey)] as const;
     const [found, idempotencyKey] = await Promise.all(reading);

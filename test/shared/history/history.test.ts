@@ -294,6 +294,16 @@ it.each(["order", "request", "switch", "account", "user"])(
   },
 );
 
+it("the log line of a request with a revoked key names the key, which may have leaked", async () => {
+  const { key, path, owner, actor } = await newCustomer();
+  await adminJson(["key", "revoke", actor.id, "--yes"]);
+  const logs = captureLogs();
+  expect((await call("GET", path, { key })).status).toBe(401);
+  logs.stop();
+  const lines = logs.written.flatMap((line) => (line.includes('"request"') ? [JSON.parse(line)] : []));
+  expect(lines).toMatchObject([{ status: 401, key_id: actor.id, account_id: owner }]);
+});
+
 it("the log line of a request names the caller, the owner, the ids and the bytes", async () => {
   const { key, request, path, owner, actor } = await newCustomer();
   const logs = captureLogs();
