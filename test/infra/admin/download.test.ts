@@ -63,6 +63,17 @@ describe("attachment download", () => {
     ]);
   });
 
+  it("stands in the history between what happened before and afterwards, in either order", async () => {
+    const { order, parent, download } = await attached();
+    for (const path of ["1.pdf", "2.pdf"]) expect((await download("--to", join(folder, path))).code).toBe(0);
+    await order.attach("order");
+    expect((await download("--to", join(folder, "3.pdf"))).code).toBe(0);
+    const told = async (newestFirst: boolean) =>
+      (await Array.fromAsync(historyOf(parent, { newestFirst }))).map(({ type }) => type.replace(/^.*\./, ""));
+    const oldestFirst = ["created", "created", "downloaded", "downloaded", "created", "downloaded"];
+    expect([await told(false), (await told(true)).toReversed()]).toEqual([oldestFirst, oldestFirst]);
+  });
+
   it("needs no permission to say that there is no such request or order", async () => {
     allowOnly("EvidencePolicy");
     const id = newId();
