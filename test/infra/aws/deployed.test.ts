@@ -370,12 +370,13 @@ describe("API Gateway returns", () => {
     const [, code] = /"code":"(\w+)"/.exec(JSON.stringify(ResponseTemplates)) ?? [];
     return { code, status: StatusCode, headers: textsIn(Object.keys(Object(ResponseParameters))).sort() };
   };
-  const common = ["gatewayresponse.header.Cache-Control", "gatewayresponse.header.X-Request-Id"];
+  const named = (...names: string[]) => names.map((name) => `gatewayresponse.header.${name}`).sort();
+  const common = ["Cache-Control", "X-Request-Id", "X-Content-Type-Options", "Strict-Transport-Security"];
 
   it.each(["INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT", "DEFAULT_5XX"])(
     "503 with Retry-After for a function that was throttled, was killed or is too slow, as %s",
     (type) => {
-      const headers = [common[0], "gatewayresponse.header.Retry-After", common[1]];
+      const headers = named(...common, "Retry-After");
       expect(gatewayResponse(type)).toEqual({ code: "service_unavailable", status: "503", headers });
     },
   );
@@ -385,7 +386,7 @@ describe("API Gateway returns", () => {
     ["BAD_REQUEST_BODY", "413"],
     ["DEFAULT_4XX", undefined],
   ])("the code of a file that is too large for Lambda, as %s", (type, status) => {
-    expect(gatewayResponse(type)).toEqual({ code: "payload_too_large", status, headers: common });
+    expect(gatewayResponse(type)).toEqual({ code: "payload_too_large", status, headers: named(...common) });
   });
 });
 
