@@ -25,6 +25,7 @@ async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): 
     progress.items += 1;
     yield* attachmentChecks(item, suspects, sums);
     yield* checkoutChecks(item);
+    yield* accountChecks(item);
     yield* switchChecks(item, sums);
     yield* ancestorChecks(item);
   }
@@ -56,6 +57,12 @@ function* checkoutChecks(item: StoredItem): Generator<Check> {
       : "`order list --failed` lists it, although its checkout is not open";
     return [violation("an open checkout has its entry", keyText(keys.checkout(order)), detail)];
   };
+}
+
+function* accountChecks(item: StoredItem): Generator<Check> {
+  if (item.sk !== "ACCOUNT" || item.erasing === undefined) return;
+  const detail = "it has begun and not ended: repeat `account erase`";
+  yield async () => [{ level: "notice", rule: "an erasure is complete", at: keyText(item), detail }];
 }
 
 const wrongCount = async (pk: string, difference: number): Promise<Finding[]> => {

@@ -6,7 +6,7 @@ import { accountTree, recordKinds, recordsOf, requestsElsewhere } from "./accoun
 import { type Caller, operatorOrigin } from "./apply-command.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
 import { type Eraser, eraseTree, markTree, unmarkTree } from "./erase.ts";
-import { erasureOf } from "./history.ts";
+import { deletionOf } from "./history.ts";
 import { finder, ordersInCheckout } from "./lookups.ts";
 import { type Format, printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
@@ -62,8 +62,8 @@ const refuse = async (top: Account): Promise<void> => {
 };
 
 export const eraseAccount = async (id: string, { yes, wait, ...called }: Options): Promise<void> => {
-  const erased = (await readStoredAccount(id)) ? undefined : await erasureOf(id);
-  if (erased) throw new CommandError(`The account ${id} was erased at ${erased.at}.`);
+  const erasure = (await readStoredAccount(id)) ? undefined : await deletionOf({ type: "account", id }, id);
+  if (erasure) throw new CommandError(`The account ${id} was erased at ${erasure}.`);
   const account = await findAccount(id);
   if (yes !== undefined && yes !== account.name)
     throw new UsageError(`--yes must be the name of the account, which is: ${account.name}`);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pLimit from "p-limit";
+import * as z from "zod/mini";
 import { Upload, uploadExpiry } from "../../shared/attachments/attachment-schema.ts";
 import { dayOf, fileKey, parentPrefix } from "../../shared/attachments/file-keys.ts";
 import { allFiles, removeFile } from "../../shared/attachments/files.ts";
@@ -20,7 +21,7 @@ import {
   type ParentRef,
   parentIn,
 } from "../../shared/table/keys.ts";
-import { parseItem, queryAll } from "../../shared/table/read.ts";
+import { queryAll } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
 import { readStoredAccount } from "../../shared/tenants/accounts.ts";
 import { type Account, whileItLasts } from "../../shared/tenants/tenant-schema.ts";
@@ -150,7 +151,7 @@ const eraseItems = async (items: readonly Item[], eraser: Eraser): Promise<void>
   const found = items.map((item) => ({ item, file: fileOf(item) }));
   await limit.map(found, async ({ item, file }) => {
     if (file === undefined) return;
-    const upload = /^UPLOAD#/.test(String(item.sk)) ? parseItem(Upload, item) : undefined;
+    const upload = /^UPLOAD#/.test(String(item.sk)) ? z.safeParse(Upload, item).data : undefined;
     if (upload?.state === "open")
       await pause(uploadExpiry(upload).getTime(), "until then a file may be sent to the URL of an upload", eraser);
     await removeFile(fileKey(file.parent, file.id));
@@ -169,8 +170,9 @@ const fileOf = (item: Item): { readonly parent: ParentRef; readonly id: string }
   const [, id] = /^(?:ATTACHMENT|UPLOAD|UNFINISHED_DELETE)#(.+)$/.exec(String(item.sk)) ?? [];
   if (id !== undefined) return { parent, id };
   if (!String(item.sk).startsWith(eventPrefix)) return undefined;
-  const { type, resource } = parseItem(Event, item);
-  return type.endsWith("_attachment.deleted") ? { parent, id: resource.id } : undefined;
+  // A damaged event names no file, and is erased like any other.
+  const event = z.safeParse(Event, item).data;
+  return event?.type.endsWith("_attachment.deleted") ? { parent, id: event.resource.id } : undefined;
 };
 
 /** Removes files without metadata, which a crash has left since the last sweep. */

@@ -131,10 +131,16 @@ export const placesOf = async (text: string, scope: Scope): Promise<Place[]> => 
   return unique.length === 0 && id !== undefined ? placesOfFile(id) : unique;
 };
 
-/** Only switches and attachments can be deleted. */
-const isDeleted = async ({ type, id, parent }: Place) => {
+/** Returns the key of what can be deleted: switches and attachments, and accounts by `account erase`. */
+const deletableKey = ({ type, id, parent }: Place) => {
+  if (type === "account") return keys.account(id);
+  if (type === "switch") return keys.switch(id);
   const { data } = z.safeParse(Parent, parent);
-  const key = type === "switch" ? keys.switch(id) : data && /_attachment$/.test(type) && keys.attachment(data, id);
+  return data && /_attachment$/.test(type) ? keys.attachment(data, id) : undefined;
+};
+
+const isDeleted = async (place: Place) => {
+  const key = deletableKey(place);
   return key ? (await get(key)) === undefined : false;
 };
 

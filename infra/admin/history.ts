@@ -69,11 +69,23 @@ const actorOf = ({ actor, at }: StoredEvent, callers: Callers) =>
     ? `${callers.get(actor.id)?.(at) ?? "-"}: key ${actor.id}, user ${actor.user}`
     : [`${actor.type} ${actor.id}`, actor.on_behalf_of].filter(Boolean).join(" on behalf of ");
 
+/** Returns the event that stays of an erased account, or undefined. */
+export const erasureOf = async (account: string): Promise<StoredEvent | undefined> => {
+  const found = await getMany(await lookUp(account));
+  const erased = found.find((item) => item?.type === "account.erased");
+  return erased && parseItem(StoredEvent, erased);
+};
+
+const deletionEvent = async (subject: EventSubject, id: string): Promise<StoredEvent | undefined> => {
+  if (subject.type === "account") return erasureOf(id);
+  for await (const event of historyOf(subject, { newestFirst: true }))
+    if (event.resource.id === id && event.type.endsWith(".deleted")) return event;
+};
+
 /** Returns when an item in the history of `subject` was deleted, and by whom, or undefined if no event records it. */
 export const deletionOf = async (subject: EventSubject, id: string): Promise<string | undefined> => {
-  for await (const event of historyOf(subject, { newestFirst: true }))
-    if (event.resource.id === id && event.type.endsWith(".deleted"))
-      return `${event.at} by ${actorOf(event, await callersOf([event]).catch(ifDenied<Callers>(new Map())))}`;
+  const event = await deletionEvent(subject, id);
+  return event && `${event.at} by ${actorOf(event, await callersOf([event]).catch(ifDenied<Callers>(new Map())))}`;
 };
 
 export const historyCommand = ({ type, id }: EventSubject): string => `\`history ${type.replace("api_", "")} ${id}\``;
@@ -125,13 +137,6 @@ export const lastRuns = async (id: string, started: number) => {
       if (runs.push({ run: actor.id, status, ended_at: at, reason }) === wanted) break;
     }
   return runs;
-};
-
-/** Returns the event that stays of an erased account, or undefined. */
-export const erasureOf = async (account: string): Promise<StoredEvent | undefined> => {
-  const found = await getMany(await lookUp(account));
-  const erased = found.find((item) => item?.type === "account.erased");
-  return erased && parseItem(StoredEvent, erased);
 };
 
 /** If there are no events, `key` distinguishes an item without a history from an unknown id. */

@@ -110,7 +110,11 @@ describe("account erase", () => {
     ]);
     expect((await adminJson(["history", "account", reseller.id])).events.at(-1)).toEqual(events[0]);
     expect(await adminJson(["find", top.account])).toMatchObject({ found: [{ type: "account", id: top.account }] });
-    expect(await erase(top.account)).toEqual(failure(1, `The account ${top.account} was erased at 2`));
+    const by = /The account \w{26} was erased at \S+Z by operator local on behalf of Ticket 1\.\n$/;
+    expect(await erase(top.account)).toEqual(failure(1, by));
+    expect((await admin(["find", top.account])).stdout).toMatch(
+      / deleted\n[\s\S]*operator local on behalf of Ticket 1/,
+    );
   });
 
   it("erases a root account, whose event is in the history of its id", async () => {
@@ -158,6 +162,9 @@ describe("account erase", () => {
       throw new Error("killed");
     });
     expect(await erase(top.account)).toEqual(failure(1, "killed"));
+    expect((await admin(["check"])).stdout).toContain(
+      `notice  an erasure is complete  ACCOUNT#${top.account} ACCOUNT  it has begun and not ended: repeat`,
+    );
     expect(await admin(["account", "erase", top.account])).toMatchObject({
       stderr: expect.stringContaining("Its erasure has begun, and this is left."),
     });
