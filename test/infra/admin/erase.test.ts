@@ -271,11 +271,18 @@ describe("account erase", () => {
     const content = new Uint8Array([1, 2, 3]);
     const upload = await prepareUpload(top.attachments, top.key, content);
     const parent = { type: "request", id: top.request } as const;
-    await expireSoon(parent, upload.id, 2);
-    const isOrderGone = ({ operation, items }: TableCall) =>
-      operation === "TransactWriteItems" && items.some(({ pk, sk }) => pk === keys.order(top.order).pk && pk === sk);
-    beforeTableCall(isOrderGone, async () => expect(await sendFile(upload, content)).toBe(200));
+    const expiresAt = await expireSoon(parent, upload.id, 2);
+    const file = fileKey(parent, upload.id);
+    const removals: boolean[] = [];
+    const stop = interceptCalls(async ({ operation, command }, pass) => {
+      if (operation !== "DeleteObject" || !JSON.stringify(command.input).includes(file)) return pass();
+      if (removals.push(Date.now() >= expiresAt) === 1) expect(await sendFile(upload, content)).toBe(200);
+      return pass();
+    });
     expect((await erase(top.account)).code).toBe(0);
+    stop();
+    expect(removals.length).toBeGreaterThan(0);
+    expect(removals).not.toContain(false);
     expect(await afterwards()).toEqual([erasure(top.account)]);
   });
 
