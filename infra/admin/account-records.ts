@@ -56,16 +56,43 @@ export const idsIn = async function* (list: Collection): AsyncGenerator<string> 
 
 const readAhead = 10;
 
+/** Leaves out the partitions up to the one whose key is `after`. */
+export const skippingUntil = (after: string | undefined) => {
+  let left = after;
+  return {
+    skips: (pk: string): boolean => {
+      if (left === undefined) return false;
+      if (left === pk) left = undefined;
+      return true;
+    },
+    /** Whether that partition has not come. */
+    isLost: () => left !== undefined,
+  };
+};
+type Skipping = ReturnType<typeof skippingUntil>;
+
+/** The records of a page. With the last page of a partition comes its key. */
+export type RecordPage = { readonly records: readonly AccountRecord[]; readonly done?: string };
+
+const pageOf = (items: readonly Item[], pk?: string): RecordPage => ({
+  records: items.flatMap(recordOf),
+  ...(pk !== undefined && { done: pk }),
+});
+
+async function* wanted(mains: AsyncIterable<Key>, { skips }: Skipping): AsyncGenerator<Key> {
+  for await (const key of mains) if (!skips(key.pk)) yield key;
+}
+
 /** Yields the records of partitions, in order. Reads the first pages of the next ones ahead. */
-async function* partitions(mains: AsyncIterable<Key>): AsyncGenerator<AccountRecord> {
-  const firstPages = inOrder(mains, readAhead, async (key) => {
+async function* partitions(mains: AsyncIterable<Key>, skipping: Skipping): AsyncGenerator<RecordPage> {
+  const firstPages = inOrder(wanted(mains, skipping), readAhead, async (key) => {
     const list = collections.partition(key);
     return { list, first: await query(list, { limit: pageSize }) };
   });
   for await (const { list, first } of firstPages) {
-    yield* first.flatMap(recordOf);
-    if (first.length < pageSize) continue;
-    for await (const page of pagesOf(list, String(first.at(-1)?.sk))) yield* page.flatMap(recordOf);
+    yield pageOf(first);
+    if (first.length === pageSize) for await (const page of pagesOf(list, String(first.at(-1)?.sk))) yield pageOf(page);
+    yield pageOf([], list.pk);
   }
 }
 
@@ -106,18 +133,25 @@ export async function* accountTree(top: Account): AsyncGenerator<Account> {
   yield* accountsBelow(top.id);
 }
 
+/** Yields the account itself, its events and its used Idempotency-Keys. Its partition also has the entries of all its lists. */
+async function* ownRecords(id: string): AsyncGenerator<RecordPage> {
+  yield pageOf((await getMany([keys.account(id)])).filter((item) => item !== undefined));
+  for (const list of [collections.events({ type: "account", id }), collections.idempotency(id)])
+    for await (const page of pagesOf(list)) yield pageOf(page);
+  yield pageOf([], keys.account(id).pk);
+}
+
 /** Yields every record of an account and of those below it, always in the same order. */
-export async function* recordsOf(top: Account): AsyncGenerator<AccountRecord> {
+export async function* recordsOf(top: Account, skipping = skippingUntil(undefined)): AsyncGenerator<RecordPage> {
   for await (const { id } of accountTree(top)) {
-    for (const item of await getMany([keys.account(id)])) if (item) yield* recordOf(item);
-    for await (const event of queryAll(collections.events({ type: "account", id }))) yield* recordOf(event);
-    yield* partitions(each(idsIn(collections.accountUsers(id)), (user) => [keys.user(user)]));
-    yield* partitions(keysOfAccount(id));
-    yield* partitions(each(idsIn(collections.deletedSwitches(id)), (one) => [keys.switch(one)]));
-    for await (const used of queryAll(collections.idempotency(id))) yield* recordOf(used);
-    yield* partitions(ordersOfAccount(id));
-    yield* partitions(each(requestsElsewhere(top.id, id), (one) => withDownloads({ type: "request", id: one.id })));
+    if (!skipping.skips(keys.account(id).pk)) yield* ownRecords(id);
+    const users = each(idsIn(collections.accountUsers(id)), (user) => [keys.user(user)]);
+    const deletedSwitches = each(idsIn(collections.deletedSwitches(id)), (one) => [keys.switch(one)]);
+    const elsewhere = each(requestsElsewhere(top.id, id), (one) => withDownloads({ type: "request", id: one.id }));
+    for (const mains of [users, keysOfAccount(id), deletedSwitches, ordersOfAccount(id), elsewhere])
+      yield* partitions(mains, skipping);
   }
   // The list of the account has the switches of all accounts below it.
-  yield* partitions(each(idsIn(collections.switches(top.id)), (one) => [keys.switch(one)]));
+  const switches = each(idsIn(collections.switches(top.id)), (one) => [keys.switch(one)]);
+  yield* partitions(switches, skipping);
 }

@@ -23,9 +23,9 @@ const countRecords = async (top: Account): Promise<Record<string, number>> => {
   let total = 0;
   await withProgress(
     async () => {
-      for await (const { kind } of recordsOf(top)) {
-        numbers[kind] = (numbers[kind] ?? 0) + 1;
-        total += 1;
+      for await (const { records } of recordsOf(top)) {
+        for (const { kind } of records) numbers[kind] = (numbers[kind] ?? 0) + 1;
+        total += records.length;
       }
     },
     () => `Counting … ${formatCount(total)} records`,
@@ -67,8 +67,8 @@ export const eraseAccount = async (id: string, { yes, wait, ...called }: Options
   const account = await findAccount(id);
   if (yes !== undefined && yes !== account.name)
     throw new UsageError(`--yes must be the name of the account, which is: ${account.name}`);
-  // A repeated command erases the rest of what the first one counted.
-  const numbers = await countRecords(account);
+  // A repeated command erases the rest of what the first one has counted.
+  const numbers = (yes !== undefined && account.erasing) || (await countRecords(account));
   if (!account.erasing) await withProgress(() => refuse(account));
   if (yes === undefined) {
     printRecord({ account: account.id, name: account.name, ...numbers }, called);
@@ -89,7 +89,9 @@ export const eraseAccount = async (id: string, { yes, wait, ...called }: Options
     async () => eraseTree(marked, { levels, waitMs: wait * 1000, progress }, await operatorOrigin(called)),
     () => [`Erasing … ${formatCount(progress.removed)} items removed`, progress.waiting].filter(Boolean).join("; "),
   );
-  printRecord({ account: account.id, name: account.name, erased: true, ...marked.erasing }, called);
+  // DynamoDB returns attributes in any order.
+  const erased = Object.fromEntries(recordKinds.map((kind) => [kind, marked.erasing?.[kind] ?? 0]));
+  printRecord({ account: account.id, name: account.name, erased: true, ...erased }, called);
   console.error('Backups and versions keep it for a while: see "What is kept of an erased account" in SECURITY.md.');
 };
 

@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
-import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, rename, rm, stat, truncate } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { pipeline } from "node:stream/promises";
@@ -18,7 +18,7 @@ import type { Account } from "../../shared/tenants/tenant-schema.ts";
 import { lock } from "../local/data.ts";
 import { isDiskFull } from "../local/disk-full.ts";
 import { makeFolder, readJsonFile, writeJson } from "../local/json-file.ts";
-import { type AccountRecord, recordKinds, recordsOf } from "./account-records.ts";
+import { type AccountRecord, recordKinds, recordsOf, skippingUntil } from "./account-records.ts";
 import { type Caller, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { finder } from "./lookups.ts";
@@ -26,16 +26,22 @@ import { type Format, printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 
 /**
- * `account export`. The records are written first, as one unit; then the files. Each file gets its name once it is complete and
- * verified, so a repeated command continues after whatever was interrupted.
+ * `account export`. The records are written first, then the files. Each file gets its name once it is complete and verified, so a
+ * repeated command continues after whatever was interrupted.
  */
+
+const Counts = z.record(z.string(), z.int());
+
+/** How far the records are written: after which partition, how many of each kind, and how long the files were then. */
+const Progress = z.object({ after: z.string(), counts: Counts, sizes: Counts });
 
 /** The state of an export, in its folder. `records` counts the records, by kind, once all are written. */
 const State = z.object({
   format: z.literal(1),
   account: z.string(),
   with_secrets: z.boolean(),
-  records: z.nullable(z.record(z.string(), z.int())),
+  progress: z.nullable(Progress),
+  records: z.nullable(Counts),
   complete: z.boolean(),
 });
 type State = z.infer<typeof State>;
@@ -57,7 +63,7 @@ const save = (one: Export, changes: Partial<State>) => {
 
 /** Refuses a folder with anything in it that is not an export of this account with the same options. */
 const requireOwn = (folder: string, wanted: Pick<State, "account" | "with_secrets">): State => {
-  const first: State = { format: 1, ...wanted, records: null, complete: false };
+  const first: State = { format: 1, ...wanted, progress: null, records: null, complete: false };
   if (!existsSync(folder)) return first;
   if (!statSync(folder).isDirectory())
     throw new CommandError(`${folder} is not a folder: choose another one with --to.`);
@@ -101,7 +107,7 @@ const complete = async (one: Export, caller: Caller) => {
   // Recorded before anything is read, and again if the command is repeated.
   await transact({ event: recordExport(one, await operatorOrigin(caller)) });
   save(one, {});
-  if (one.state.records === null) save(one, { records: await writeRecords(one) });
+  while (one.state.records === null) await writeRecords(one);
   await writeFiles(one);
   save(one, { complete: true });
 };
@@ -139,21 +145,28 @@ const sorted = (_: string, value: unknown): unknown =>
     ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
     : value;
 
-/** A file that is written line by line, under a temporary name until it is complete. */
-const startLines = async (path: string) => {
+/** A file that is written line by line, under a temporary name until it is complete. Continues after its first `from` bytes. */
+const openLines = async (path: string, from: number) => {
   const part = `${path}.part`;
-  const file: FileHandle = await open(part, "w", 0o600);
-  let pending = "";
+  const found = (await stat(part).catch(() => undefined))?.size ?? 0;
+  const isShorter = found < from;
+  if (found > from) await truncate(part, from);
+  const file: FileHandle = await open(part, "a", 0o600);
+  let [pending, size] = ["", from];
   const flush = async () => {
-    const text = pending;
+    const bytes = Buffer.from(pending);
     pending = "";
-    await file.appendFile(text);
+    await file.appendFile(bytes);
+    size += bytes.length;
+    return size;
   };
   return {
+    isShorter,
     add: async (line: string) => {
       pending += `${line}\n`;
       if (pending.length > 65_536) await flush();
     },
+    flush,
     finish: async () => {
       await flush();
       await file.sync();
@@ -163,6 +176,7 @@ const startLines = async (path: string) => {
     close: () => file.close(),
   };
 };
+type Lines = Awaited<ReturnType<typeof openLines>>;
 
 /** A line of attachments.jsonl, as far as its file is concerned. */
 const Listed = z.object({
@@ -176,32 +190,61 @@ type Listed = z.infer<typeof Listed>;
 /** Only ids make up a path. */
 const pathOf = ({ parent, id }: Listed) => join("files", parent.id, id);
 
-const writeRecords = async (one: Export) => {
-  const counts = new Map<string, number>(recordKinds.map((kind) => [kind, 0]));
-  const files = new Map<string, Awaited<ReturnType<typeof startLines>>>();
-  const sums = await startLines(join(one.folder, checksums));
+const names = [...recordKinds.map((kind) => `${kind}.jsonl`), checksums];
+
+/** How often the progress is saved. */
+const saveEveryMs = 1_000;
+
+/** Writes the records. If they cannot be continued, forgets the progress, and the next call begins from scratch. */
+const writeRecords = async (one: Export): Promise<void> => {
+  const { after, counts: counted, sizes = {} } = one.state.progress ?? {};
+  const skipping = skippingUntil(after);
+  const counts = { ...Object.fromEntries(recordKinds.map((kind) => [kind, 0])), ...counted };
+  const files = new Map<string, Lines>();
   try {
-    for (const kind of recordKinds) files.set(kind, await startLines(join(one.folder, `${kind}.jsonl`)));
-    const progress = () =>
-      `Exporting … ${formatCount([...counts.values()].reduce((sum, count) => sum + count, 0))} records`;
-    await withProgress(async () => {
-      for await (const record of recordsOf(one.account)) {
-        // Otherwise, each export would differ from the one before it.
-        if (record.item.type === "account.exported") continue;
-        const line = exported(record, one);
-        counts.set(record.kind, (counts.get(record.kind) ?? 0) + 1);
-        await files.get(record.kind)?.add(JSON.stringify(line, sorted));
-        if (record.kind !== "attachments") continue;
-        const file = z.parse(Listed, line);
-        await sums.add(`${file.sha256}  ${pathOf(file).replaceAll("\\", "/")}`);
+    for (const name of names) files.set(name, await openLines(join(one.folder, name), sizes[name] ?? 0));
+    // The process ended while it renamed the files, or the machine lost their ends.
+    if ([...files.values()].some(({ isShorter }) => isShorter)) return save(one, { progress: null });
+    const total = () => Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const writing = async () => {
+      let savedAt = performance.now();
+      for await (const { records, done } of recordsOf(one.account, skipping)) {
+        for (const record of records) await writeRecord(one, record, files, counts);
+        if (done === undefined || performance.now() - savedAt < saveEveryMs) continue;
+        save(one, { progress: { after: done, counts, sizes: await sizesOf(files) } });
+        savedAt = performance.now();
       }
-      for (const file of [sums, ...files.values()]) await file.finish();
-    }, progress);
-  } catch (error) {
-    for (const file of [sums, ...files.values()]) await file.close().catch(() => {});
-    throw error;
+      // The partition to continue after was erased.
+      if (skipping.isLost()) return save(one, { progress: null });
+      for (const file of files.values()) await file.finish();
+      save(one, { progress: null, records: counts });
+    };
+    await withProgress(writing, () => `Exporting … ${formatCount(total())} records`);
+  } finally {
+    for (const file of files.values()) await file.close().catch(() => {});
   }
-  return Object.fromEntries(counts);
+};
+
+const sizesOf = async (files: ReadonlyMap<string, Lines>): Promise<Record<string, number>> => {
+  const sizes: Record<string, number> = {};
+  for (const [name, file] of files) sizes[name] = await file.flush();
+  return sizes;
+};
+
+const writeRecord = async (
+  one: Export,
+  record: AccountRecord,
+  files: ReadonlyMap<string, Lines>,
+  counts: Record<string, number>,
+): Promise<void> => {
+  // Otherwise, each export would differ from the one before it.
+  if (record.item.type === "account.exported") return;
+  const line = exported(record, one);
+  counts[record.kind] = (counts[record.kind] ?? 0) + 1;
+  await files.get(`${record.kind}.jsonl`)?.add(JSON.stringify(line, sorted));
+  if (record.kind !== "attachments") return;
+  const file = z.parse(Listed, line);
+  await files.get(checksums)?.add(`${file.sha256}  ${pathOf(file).replaceAll("\\", "/")}`);
 };
 
 const filesAtOnce = 8;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, globSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { lock } from "../../../infra/local/data.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
@@ -106,7 +106,10 @@ describe("account export", () => {
   it("is the same, byte for byte, if it was killed anywhere and repeated", async () => {
     const whole = `${folder}-whole`;
     await exported(whole);
-    let kills = 0;
+    let [kills, continued, time] = [0, 0, 0];
+    // Each look at the clock takes longer than it takes to save the progress again.
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (time += 1_500));
+    onTestFinished(() => clock.mockRestore());
     for (let calls = 0; ; calls += byExtent({ sample: 9, most: 4, all: 1 })) {
       let left = calls;
       const stop = interceptCalls(async (_, pass) => {
@@ -118,11 +121,30 @@ describe("account export", () => {
       stop();
       if (code === 0) break;
       kills += 1;
+      const state = join(folder, "export.json");
+      if (existsSync(state) && JSON.parse(readFileSync(state, "utf8")).progress !== null) continued += 1;
     }
+    clock.mockRestore();
+    expect(continued).toBeGreaterThan(1);
     expect(kills).toBeGreaterThan(3);
     expect(contentsOf(folder)).toEqual(contentsOf(whole));
     const { stderr, code } = await exported();
     expect([code, stderr]).toEqual([0, expect.stringContaining("This export was complete: for a newer one, choose")]);
+  });
+
+  it("begins the records again if what it was to continue after is gone, or a file has lost its end", async () => {
+    const whole = `${folder}-whole`;
+    await exported(whole);
+    await exported();
+    const state = { ...JSON.parse(readFileSync(join(folder, "export.json"), "utf8")), complete: false, records: null };
+    for (const progress of [
+      { after: "ORDER#gone", counts: { events: 1 }, sizes: {} },
+      { after: `ACCOUNT#${tree.top.account}`, counts: { events: 1 }, sizes: { "events.jsonl": 1 } },
+    ]) {
+      writeFileSync(join(folder, "export.json"), JSON.stringify({ ...state, progress }));
+      expect((await exported()).code).toBe(0);
+      expect(contentsOf(folder)).toEqual(contentsOf(whole));
+    }
   });
 
   it("continues after a kill -9 of its process", async () => {
