@@ -94,10 +94,8 @@ const serve = async (
 };
 
 /** Returns null if the body is not a manifest. */
-const readManifest = async (incoming: IncomingMessage): Promise<Manifest | null | undefined> => {
-  const body = await text(incoming);
-  return body === "" ? undefined : (parseJson(Manifest, body) ?? null);
-};
+const readManifest = async (incoming: IncomingMessage): Promise<Manifest | null> =>
+  parseJson(Manifest, await text(incoming)) ?? null;
 
 /** Discards a body, so that the client gets the response. */
 const discardBody = async (incoming: IncomingMessage): Promise<void> => {

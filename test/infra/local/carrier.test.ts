@@ -112,7 +112,7 @@ describe("the simulated carrier", () => {
     expect([response.status, await response.json()]).toEqual([200, { checked_out: true }]);
   });
 
-  it.each(["{", "null", '{"attachments": {}}', '{"attachments": [{"id": "A"}]}'])(
+  it.each(["", "{", "null", '{"attachments": {}}', '{"attachments": [{"id": "A"}]}'])(
     "returns 400 and what is wrong for the manifest %s",
     async (body) => {
       const response = await call("POST", `/carts/${newOrder()}/checkout`, "c", body);
