@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { type FileHandle, open, rename, rm, stat, truncate } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
@@ -15,6 +15,7 @@ import { parentIn } from "../../shared/table/keys.ts";
 import { transact } from "../../shared/table/write.ts";
 import { readStoredAccount } from "../../shared/tenants/accounts.ts";
 import type { Account } from "../../shared/tenants/tenant-schema.ts";
+import { fromCaller } from "../local/command.ts";
 import { lock } from "../local/data.ts";
 import { isDiskFull } from "../local/disk-full.ts";
 import { makeFolder, readJsonFile, writeJson } from "../local/json-file.ts";
@@ -84,19 +85,27 @@ const requireOwn = (folder: string, wanted: Pick<State, "account" | "with_secret
 export const exportAccount = async (id: string, { to, withSecrets, ...called }: Options): Promise<void> => {
   const account = await findAccount(id);
   if (account.erasing) throw new CommandError(`The account ${account.id} is being erased.`);
-  const folder = resolve(to);
+  const folder = fromCaller(to);
   const wanted = { account: account.id, with_secrets: withSecrets };
-  requireOwn(folder, wanted);
-  makeFolder(folder);
-  const locked = lock(folder);
-  try {
+  const writing = async () => {
     const one: Export = { folder, account, state: requireOwn(folder, wanted) };
     if (one.state.complete) console.error("This export was complete: for a newer one, choose another folder.");
     else await complete(one, called);
     printRecord({ account: account.id, folder, ...one.state.records }, called);
-  } catch (error) {
+  };
+  requireOwn(folder, wanted);
+  await locking(folder, writing).catch((error: unknown) => {
     if (!isDiskFull(error)) throw error;
     throw new CommandError(`The disk of ${folder} is full. Free space, and repeat the command: it continues.`);
+  });
+};
+
+/** Keeps other exports out of a folder, which is created. */
+const locking = async (folder: string, work: () => Promise<void>): Promise<void> => {
+  makeFolder(folder);
+  const locked = lock(folder);
+  try {
+    await work();
   } finally {
     locked.close();
     await rm(join(folder, "lock.db"), { force: true });

@@ -75,6 +75,22 @@ const enoughFor = (checks: number) => {
 };
 
 describe("the sweep", () => {
+  it("ends the receipts of deleted attachments, in its function and in its command", async () => {
+    const remaining = { functionName: "sweep", getRemainingTimeInMillis: () => 900_000 };
+    const inFunction = async () => {
+      const lines = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+      await handler({}, remaining);
+      lines.mockRestore();
+    };
+    for (const run of [inFunction, () => admin(["sweep"])]) {
+      const { id } = await upload(t.attachments("order", "acme"), t.key("acme"));
+      await call("DELETE", `${t.attachments("order", "acme")}/${id}`, { key: t.key("acme") });
+      expect(await get(keys.deletedAttachment(id))).toBeDefined();
+      await run();
+      expect(await get(keys.deletedAttachment(id))).toBeUndefined();
+    }
+  });
+
   it("removes only files that have no metadata and are older than a day", async () => {
     const { id } = await upload(t.attachments("request", "acme"), t.key("acme"));
     const ofOrder = await upload(t.attachments("order", "acme"), t.key("acme"));
