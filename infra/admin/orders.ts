@@ -22,6 +22,7 @@ import {
 } from "./lookups.ts";
 import { type Format, printParts, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { resend } from "./resend.ts";
 import { settle } from "./settle.ts";
 import { showOrder, showRequest } from "./show-order.ts";
 import { readActualRun } from "./start-checkout.ts";
@@ -112,6 +113,8 @@ const settleAs = async (id: string, options: Settlement) => {
   return settle(id, checkedOut ? "checked_out" : "open", reason, askedAt, options);
 };
 
+type Resend = Format & Caller & { readonly attachment?: readonly string[]; readonly yes?: boolean };
+
 export const addOrderCommands = (order: Command): void => {
   add(order, "create", "create an order")
     .requiredOption("--account <id>", "the account that owns it", parseId)
@@ -178,6 +181,28 @@ is missing.`,
       '\nExample: ./patchbay order settle 01J… --not-checked-out --asked-at 2030-01-01T09:30:00Z --reason "Ticket 4711"',
     )
     .action(settleAs);
+  add(
+    order,
+    "resend <id>",
+    "forget what the carrier has confirmed, so that the next run forwards it again under new keys",
+  )
+    .option("--attachment <id...>", "only these attachments", (text: string, all: readonly string[] = []) => [
+      ...all,
+      parseId(text),
+    ])
+    .option("-y, --yes", "don't ask for confirmation")
+    .addHelpText(
+      "after",
+      `
+Example: ./patchbay order resend 01J… --attachment 01J…
+
+For a letter that the carrier has lost. A carrier that compares its cart with the manifest gets such a letter again by itself.`,
+    )
+    .action(async (id: string, { attachment = [], yes, ...called }: Resend) => {
+      const what = attachment.length > 0 ? attachment.join(", ") : "all its attachments";
+      if (!yes && process.stdin.isTTY) await ask(`The next run of the order ${id} forwards ${what} again. Continue?`);
+      return resend(id, attachment, called);
+    });
 };
 
 type NewRequest = Format & Caller & { readonly order: string; readonly type: string; readonly account?: string };

@@ -26,7 +26,7 @@ const withoutTarget = ["env", "doctor", "schema", "carrier check"];
 
 /** Commands that record events of an operator. */
 const changing =
-  /^(apply|create|issue|rename|feature|permissions|disable|enable|label|revoke|rotate|download|settle|export|erase)$/;
+  /^(apply|create|issue|rename|feature|permissions|disable|enable|label|revoke|rotate|download|settle|resend|export|erase)$/;
 
 /** Calls `beforeAction` with each command before it runs. */
 export const createProgram = (beforeAction: (command: Command) => void): Command => {

@@ -19,6 +19,7 @@ const summaries = {
   checked_out: "was checked out",
   checkout_failed: "could not be checked out",
   settled: "with an unknown checkout outcome was settled by an operator",
+  resend_requested: "is to be sent to the carrier again, as an operator has requested",
 } as const;
 
 const [id, order, request] = ["01K9ZQ4T7M3C8XW5R2BN6HJDEF", "01K9ZQ4T7M3C8XW5R2BN6HJDEG", "01K9ZQ4T7M3C8XW5R2BN6HJDEH"];
@@ -32,7 +33,11 @@ const parentOf = (resource: string, action: string) => {
 };
 
 const actorOf = (resource: string, action: string): WrittenEvent["actor"] => {
-  if (!["created", "updated", "deleted", "downloaded", "exported", "erased", "settled"].includes(action))
+  if (
+    !["created", "updated", "deleted", "downloaded", "exported", "erased", "settled", "resend_requested"].includes(
+      action,
+    )
+  )
     return { type: "checkout", id: `checkout-${order}-1` };
   return resource === "switch" || resource.endsWith("_attachment")
     ? { type: "api_key", id: "01K9ZQ4T7M3C8XW5R2BN6HJDEK", user: "01K9ZQ4T7M3C8XW5R2BN6HJDEN" }

@@ -6,7 +6,7 @@ export const actions = {
   order_attachment: ["created", "updated", "deleted", "forwarded", "refused", "withdrawn"],
   attachment: ["downloaded"],
   switch: ["created", "updated", "deleted"],
-  order: ["created", "checked_out", "checkout_failed", "settled"],
+  order: ["created", "checked_out", "checkout_failed", "settled", "resend_requested"],
   request: ["created"],
   account: ["created", "updated", "exported", "erased"],
   user: ["created", "updated"],
@@ -73,7 +73,7 @@ export const StoredEvent = z.extend(Event, {
   /** The switch's name, or the attachment's name and filename as sent to the carrier. */
   name: z.optional(z.string()),
   filename: z.optional(z.string()),
-  /** Why a checkout run failed or was settled, the changes that came too late for the carrier, or the action that it refused. */
+  /** Why a checkout run failed or was settled, what is to be sent again, the changes that came too late for the carrier, or the action that it refused. */
   reason: z.optional(z.string()),
 });
 export type StoredEvent = z.infer<typeof StoredEvent>;

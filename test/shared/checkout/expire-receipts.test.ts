@@ -26,7 +26,7 @@ const forwardedOrder = async () => {
     held: "yes",
     version: 2,
     attempts: 1,
-    withdrawals: 0,
+    resends: 0,
     bytes: 15,
     sha256: "0".repeat(64),
   };
