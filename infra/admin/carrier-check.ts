@@ -66,7 +66,7 @@ const checkCarrier = async ({ url, yes, json }: Options, target: TargetOptions) 
   const carrier = await useCarrier(url, target);
   if (!yes)
     await confirm(
-      `This sends about 30 test letters to ${carrier} and checks an order out there. The carrier keeps it, so it should be a test system. Continue?`,
+      `Send about 30 test letters to ${carrier}, and check an order out there, which the carrier keeps? Use a test system.`,
     );
   const token = await readToken();
   const order = ulid();

@@ -463,7 +463,7 @@ describe("carrier check", () => {
 
   it("wants to be confirmed, and an address that paths can be appended to", async () => {
     const { stderr, code } = await runCheck("http://127.0.0.1:9");
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^This sends about 30 test letters to http.*--yes\./)]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^Send about 30 test letters to http.*--yes\./)]);
     const wrong = await runCheck("ftp://127.0.0.1", "--yes");
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--url cannot be "ftp://127.0.0.1".')]);
   });
@@ -493,7 +493,7 @@ describe("carrier check", () => {
       ),
     ]);
     const unconfirmed = await runNode(check, { env });
-    expect([unconfirmed.code, unconfirmed.stderr]).toEqual([2, expect.stringContaining("to http://127.0.0.1:9 and")]);
+    expect([unconfirmed.code, unconfirmed.stderr]).toEqual([2, expect.stringContaining("to http://127.0.0.1:9, and")]);
   });
 
   it("calls the target's adapter function, and leaves none of its files in the bucket", async () => {
