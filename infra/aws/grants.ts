@@ -9,7 +9,8 @@ import type { Storage } from "./storage.ts";
 
 export type Grants = Route["grants"];
 
-const reads: readonly TableAction[] = ["GetItem", "Query"];
+/** A condition that is not met returns the item. */
+const reads: readonly TableAction[] = ["GetItem", "Query", "ConditionCheckItem"];
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 
 /** S3 generates a data key to write a file, decrypts it to read one, and needs none to delete one. */

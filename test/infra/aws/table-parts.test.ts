@@ -6,7 +6,7 @@ import { allowOnly, refusalsOf } from "../../support/models/iam.ts";
 
 /** Who may use the parts of the table that only some functions need, by the statements in docs/deployed.txt. */
 
-const reads = ["GetItem", "BatchGetItem", "Query"];
+const reads = ["GetItem", "BatchGetItem", "Query", "ConditionCheckItem"];
 const writes = ["PutItem", "UpdateItem", "DeleteItem"];
 const switchWriters = ["create", "create-under-account", "delete", "update"].map((name) => `switches-${name}-role`);
 const switchReaders = ["list", "list-under-account", "show"].map((name) => `switches-${name}-role`);
