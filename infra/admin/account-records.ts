@@ -14,7 +14,7 @@ export const recordKinds = [
 
 export type AccountRecord = { readonly kind: string; readonly item: Item & Key };
 
-/** The kinds by the beginning of the sort key. Other items are entries of lists, and keep texts unique. */
+/** The kinds by partition and sort key. Other items are entries of lists and counts, or keep texts unique. */
 const kinds: readonly (readonly [pattern: RegExp, kind: string])[] = [
   [/^ACCOUNT#\S+ ACCOUNT$/, "accounts"],
   [/ USER$/, "users"],

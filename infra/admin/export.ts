@@ -23,7 +23,7 @@ import { type AccountRecord, recordKinds, recordsOf, skippingUntil } from "./acc
 import { type Caller, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { finder } from "./lookups.ts";
-import { type Format, printRecord } from "./output.ts";
+import { type Format, printRecord, safe } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 
 /**
@@ -250,7 +250,8 @@ const writeRecord = async (
   if (record.item.type === "account.exported") return;
   const line = exported(record, one);
   counts[record.kind] = (counts[record.kind] ?? 0) + 1;
-  await files.get(`${record.kind}.jsonl`)?.add(JSON.stringify(line, sorted));
+  // Escaped, because some readers also take U+2028 for the end of a line.
+  await files.get(`${record.kind}.jsonl`)?.add(safe(JSON.stringify(line, sorted)));
   if (record.kind !== "attachments") return;
   const file = z.parse(Listed, line);
   await files.get(checksums)?.add(`${file.sha256}  ${pathOf(file).replaceAll("\\", "/")}`);
@@ -267,7 +268,7 @@ async function* listedFiles({ folder }: Export): AsyncGenerator<Listed> {
 const maxListed = 20;
 
 const writeFiles = async (one: Export) => {
-  const [total, counts] = [one.state.records?.attachments ?? 0, { done: 0, deleted: 0 }];
+  const [total, counts] = [one.state.records?.attachments ?? 0, { done: 0, deleted: 0, damaged: 0 }];
   const problems: string[] = [];
   const progress = () => `Exporting … ${formatCount(counts.done)} of ${formatCount(total)} files`;
   await withProgress(
@@ -275,8 +276,9 @@ const writeFiles = async (one: Export) => {
       forEachConcurrently(filesAtOnce, listedFiles(one), async (file) => {
         const problem = await writeFile(one, file);
         counts.done += 1;
+        if (problem === undefined) return;
         if (problem === "deleted") counts.deleted += 1;
-        else if (problem !== undefined) problems.push(problem);
+        else if (++counts.damaged <= maxListed) problems.push(problem);
       }),
     progress,
   );
@@ -285,8 +287,8 @@ const writeFiles = async (one: Export) => {
       `${formatCount(counts.deleted)} of the attachments were deleted during the export, with their files.`,
     );
   if (problems.length === 0) return;
-  const rest = problems.length > maxListed ? [`And ${formatCount(problems.length - maxListed)} more.`] : [];
-  const list = [...problems.slice(0, maxListed), ...rest].join("\n");
+  const rest = counts.damaged > maxListed ? [`And ${formatCount(counts.damaged - maxListed)} more.`] : [];
+  const list = [...problems, ...rest].join("\n");
   throw new CommandError(`${list}\nEverything else is exported. Repeat the command once these files are restored.`);
 };
 

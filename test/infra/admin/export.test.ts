@@ -79,7 +79,11 @@ describe("account export", () => {
     }
     expect(attachments).toContainEqual(
       expect.objectContaining({
-        ...{ name: "Zebra letter", notes: "Zebra notes", parent: { type: "request", id: tree.top.request } },
+        ...{
+          name: "Zebra letter",
+          notes: "Zebra notes\u2028\u2029\u{1f993}",
+          parent: { type: "request", id: tree.top.request },
+        },
       }),
     );
     const names = Object.keys(contentsOf(folder)).filter((name) => !/^files\/\w{26}\/\w{26}$/.test(name));
