@@ -25,17 +25,17 @@ export const checkOut = async (given: string, { wait, json }: Format & { wait?: 
     return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." }, { json });
   }
   const last = await lastRun(id);
-  printNext(id, last?.status === "CRASHED" ? last : undefined);
+  await printNext(id, last?.status === "CRASHED" ? last : undefined);
   const run = await startCheckout(id);
   if (!wait) return printRecord({ run, status: "RUNNING" }, { json });
   const end = await waitFor(id, run);
   if (end.status !== "SUCCEEDED") process.exitCode = 1;
   printRecord(end, { json });
-  printNext(id, await readRun(id));
+  await printNext(id, await readRun(id));
 };
 
-const printNext = (id: string, last: CheckoutRun | undefined) => {
-  const next = last && nextStep(id, last, new Date());
+const printNext = async (id: string, last: CheckoutRun | undefined) => {
+  const next = last && (await nextStep(id, last, new Date()));
   if (next) console.error(next);
 };
 
@@ -71,8 +71,6 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
   const forwarded = files.filter((receipt) => receipt.state === "forwarded").length;
   const counted = `${forwarded} of ${files.length} ${files.length === 1 ? "file" : "files"} forwarded`;
   if (state === "CHECKED_OUT") return `${counted}, checked out`;
-  if (checkout?.waits_until)
-    return `${counted}; waiting until ${checkout.waits_until}: a crashed run may have left calls in progress`;
   if (checkout?.next_try_at) {
     const { consecutive_waits: attempt, last_answer, next_try_at } = checkout;
     return `${counted}; waiting to try again: ${attempt ? `attempt ${attempt}, ` : ""}${last_answer ?? "no answer"}, next attempt at ${next_try_at}`;

@@ -1,6 +1,6 @@
 import { type Attachment, attachmentData, warningOf } from "../../shared/attachments/attachment-schema.ts";
 import { readRun } from "../../shared/checkout/checkout-run.ts";
-import { type CheckoutRun, type Receipt, Sealed } from "../../shared/checkout/checkout-schema.ts";
+import { type Receipt, Sealed } from "../../shared/checkout/checkout-schema.ts";
 import { attachmentsOf, lateChanges, type OwnedAttachment, receiptsOf } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
@@ -29,8 +29,7 @@ export const orderReport = async (orderId: string, readLast = readRun) => {
   );
   const requests = await Array.fromAsync(reports);
   const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
-  const run = await readLast(id);
-  const checkout = run ? { ...run, waits_until: waitsUntil(run, new Date()) } : null;
+  const checkout = (await readLast(id)) ?? null;
   const late_changes = state === "CHECKED_OUT" && checkout ? await lateChanges(id) : null;
   return {
     id,
@@ -43,12 +42,6 @@ export const orderReport = async (orderId: string, readLast = readRun) => {
     requests,
   };
 };
-
-/** Returns until when a run waits for a crashed run's calls. After the run's own, its outcome is unknown or an attempt is planned. */
-const waitsUntil = ({ status, outcome_unknown, next_try_at, calls_end_by }: CheckoutRun, now: Date): string | null =>
-  status === "RUNNING" && !outcome_unknown && next_try_at === null && Date.parse(calls_end_by) > now.getTime()
-    ? calls_end_by
-    : null;
 
 export const requestReportById = async (requestId: string) => {
   const item = await get(keys.request(requestId));

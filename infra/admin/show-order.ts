@@ -16,15 +16,14 @@ export const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderRepor
 /** What an order is, as the command and the console show it to people. */
 export const orderRecord = async (report: OrderReport): Promise<Row> => {
   const { checkout, late_changes, seal, attachments: _, requests, account: _account, ...order } = report;
-  const { run, status, reason, waits_until, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
-  const next = checkout && order.state === "CART" && nextStep(order.id, checkout, new Date());
+  const { run, status, reason, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
+  const next = checkout && order.state === "CART" && (await nextStep(order.id, checkout, new Date()));
   return {
     ...order,
     ...(await ownerOf(report, { json: false })),
     sealed: seal !== null,
     ...(checkout && { run, status, reason }),
     ...(next && { next }),
-    ...(waits_until && { "waits for calls of a crashed run until": waits_until }),
     ...(next_try_at && { ...(attempt && { attempt }), last_answer, next_try_at }),
     ...(late_changes && tooLate(late_changes)),
     requests: requests.length,

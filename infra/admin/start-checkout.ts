@@ -1,17 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExecutionAlreadyExists, SFN } from "@aws-sdk/client-sfn";
-import {
-  callsEndBy,
-  isActive,
-  isOpen,
-  markCrashed,
-  readRun,
-  secondsUntil,
-} from "../../shared/checkout/checkout-run.ts";
+import { isActive, isOpen, markCrashed, readRun, secondsUntil } from "../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import { describeExecution, executionArnOf, isExecuting } from "../../shared/checkout/execution.ts";
 import { checkoutLimits } from "../../shared/checkout/limits.ts";
+import { receiptsOf } from "../../shared/checkout/plan.ts";
 import { env } from "../../shared/env.ts";
+import { forwardableRequests } from "../../shared/tenants/orders.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
 
@@ -54,18 +49,30 @@ export type CheckoutEnd = {
   readonly reason: string | null;
 };
 
+/** Returns until when the carrier may act on calls that the order's receipts announce; an empty text if there are none. */
+const announcedCallsEndBy = async (orderId: string): Promise<string> => {
+  const receipts = (await Promise.all((await forwardableRequests(orderId)).map(receiptsOf))).flat();
+  return receipts.reduce((latest, { in_flight_until }) => maxOf(latest, in_flight_until ?? ""), "");
+};
+const maxOf = (one: string, other: string) => (one > other ? one : other);
+
 /** Returns what the operator of an open order does after its last run, in a sentence. */
-export const nextStep = (orderId: string, last: CheckoutRun, now: Date): string | undefined => {
+export const nextStep = async (orderId: string, last: CheckoutRun, now: Date): Promise<string | undefined> => {
   const { status, outcome_unknown, checked_out, failure } = last;
   if (status === "SUCCEEDED") return undefined;
   if (isActive(last, now))
     return `\`order checkout ${orderId} --wait\` waits for its end. If it was lost in a crash, that shows a minute after its start, and the next checkout continues it.`;
   if (outcome_unknown && checked_out) return `\`order checkout ${orderId}\` completes the order.`;
-  const seconds = secondsUntil(callsEndBy(last, now), now);
+  const seconds = secondsUntil(last.calls_end_by, now);
   const when = seconds > 0 ? ` after about ${seconds} seconds, when earlier calls have ended` : "";
   if (outcome_unknown)
     return `\`order checkout ${orderId}\` asks the carrier${when}. If it cannot say, ask its support, and record the answer: \`order settle ${orderId}\`.`;
-  if (status === "CRASHED") return `\`order checkout ${orderId}\` continues the crashed run${when}.`;
+  if (status === "CRASHED") {
+    const until = await announcedCallsEndBy(orderId);
+    const wait =
+      until > now.toISOString() ? `. Where it must wait for announced calls, it waits until ${until} at most` : "";
+    return `\`order checkout ${orderId}\` continues the crashed run${wait}.`;
+  }
   return failure === "refused"
     ? `Once the customer has replaced what was refused, \`order checkout ${orderId}\` forwards it.`
     : `Once the cause is corrected, \`order checkout ${orderId}\` forwards what is missing.`;

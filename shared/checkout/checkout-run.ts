@@ -9,7 +9,7 @@ import { transact } from "../table/write.ts";
 import { Order, whileItLasts } from "../tenants/tenant-schema.ts";
 import { CheckoutRun, type FailureKind, firstState, type RunRef, type StepResult } from "./checkout-schema.ts";
 import { isExecuting } from "./execution.ts";
-import { checkoutLimits, graceMs } from "./limits.ts";
+import { checkoutLimits } from "./limits.ts";
 
 export const readRun = (orderId: string): Promise<CheckoutRun | undefined> =>
   readItem(CheckoutRun, keys.checkout(orderId));
@@ -30,20 +30,17 @@ export const beginRun = async (ref: RunRef, now: Date): Promise<StepResult> => {
     if (order.erasing) return { ...state, next: "FAIL", reason: "The order's account is being erased." };
     if (order.state === "CHECKED_OUT") return { ...state, next: "DONE" };
     if (last && isActive(last, now)) {
-      if (last.run === run) return { ...state, ...firstStep(last, now) };
+      if (last.run === run) return { ...state, ...firstStep(last) };
       // The event of an execution's end can be lost, so look the execution up.
       if (await isExecuting(last))
         return { ...state, next: "ALREADY_RUNNING", reason: `The run ${last.run} is checking this order out.` };
       await markCrashed(order_id, last, now);
     } else {
       // A late copy of this step, whose execution has ended.
-      const isOver =
-        last &&
-        ([last.run, ...last.earlier_runs].includes(run) ||
-          !(await isExecuting({ run, started_at: now.toISOString() })));
-      if (isOver) return { ...state, next: "FAIL", reason: `The run ${run} has ended.` };
+      if (last && [last.run, ...last.earlier_runs].includes(run))
+        return { ...state, next: "FAIL", reason: `The run ${run} has ended.` };
       const locked = await lock(ref, last, now);
-      if (locked) return { ...state, ...firstStep(locked, now) };
+      if (locked) return { ...state, ...firstStep(locked) };
     }
     await backOff(attempt, new Error("The last run has changed each time."));
   }
@@ -58,21 +55,10 @@ export const isActive = (run: Pick<CheckoutRun, "status" | "started_at">, now: D
   isOpen(run) && now.getTime() - Date.parse(run.started_at) < checkoutLimits.maxRunMs;
 
 /** Returns where a run starts. While it is unknown whether the cart is checked out, that is SUBMIT, which asks the carrier first. */
-const firstStep = ({ outcome_unknown, calls_end_by }: CheckoutRun, now: Date) => {
-  if (outcome_unknown) return { next: "SUBMIT" } as const;
-  const wait_seconds = secondsUntil(calls_end_by, now);
-  return wait_seconds > 0 ? ({ next: "WAIT_TO_FORWARD", wait_seconds } as const) : ({ next: "FORWARD" } as const);
-};
+const firstStep = ({ outcome_unknown }: CheckoutRun) => ({ next: outcome_unknown ? "SUBMIT" : "FORWARD" }) as const;
 
 export const secondsUntil = (time: string, now: Date): number =>
   Math.max(0, Math.ceil((Date.parse(time) - now.getTime()) / 1000));
-
-/** Returns the time, in ISO 8601, until which the next run waits for calls that `last` may have left in flight. */
-export const callsEndBy = (last: CheckoutRun | undefined, now: Date): string => {
-  const endedProperly = !last || last.status === "FAILED" || last.status === "SUCCEEDED";
-  const end = new Date(now.getTime() + (endedProperly ? 0 : last.grace_ms)).toISOString();
-  return last && last.calls_end_by > end ? last.calls_end_by : end;
-};
 
 /** Returns the new lock, or undefined if another run was faster. */
 const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, now: Date) => {
@@ -84,8 +70,7 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
     earlier_runs: last ? [last.run, ...last.earlier_runs].slice(0, checkoutLimits.earlierRuns) : [],
     status: "RUNNING",
     started_at: now.toISOString(),
-    calls_end_by: callsEndBy(last, now),
-    grace_ms: graceMs(),
+    calls_end_by: last && last.calls_end_by > now.toISOString() ? last.calls_end_by : now.toISOString(),
     ended_at: null,
     reason: null,
     failure: null,
@@ -150,6 +135,9 @@ export const withSentence = (reason: string | null, sentence: string): string =>
 export const startAgain = "Start the checkout again once the carrier is available.";
 
 export const keepsChanging = "The order's attachments keep changing: try again later.";
+
+/** Why a run waits without having called the carrier. */
+export const earlierCall = "an earlier call may be in progress";
 
 export const unknownCart = "It is unknown whether the cart is checked out.";
 

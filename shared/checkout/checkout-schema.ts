@@ -24,8 +24,6 @@ export const CheckoutRun = z.object({
   started_at: z.string(),
   /** After this time, the carrier processes no call of an earlier run, and no checkout of the cart. */
   calls_end_by: z.string(),
-  /** How long calls of this run may still be in progress if it crashes, in milliseconds: see limits.ts. */
-  grace_ms: z.number(),
   ended_at: z.nullable(z.string()),
   reason: z.nullable(z.string()),
   failure: z.nullable(FailureKind),

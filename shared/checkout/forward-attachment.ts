@@ -9,7 +9,7 @@ import { get, getMany } from "../table/read.ts";
 import { currentCarrier, putUpstream, withdrawUpstream } from "./carrier.ts";
 import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
-import { startAgain, stopRun } from "./checkout-run.ts";
+import { earlierCall, startAgain, stopRun } from "./checkout-run.ts";
 import { CheckoutRun, type Receipt } from "./checkout-schema.ts";
 import type { Plan } from "./plan.ts";
 import {
@@ -42,8 +42,7 @@ export type Done =
 
 /**
  * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and that the
- * attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment. An
- * announcement that replaces a receipt is also checked before, because the receipt's content would be lost if this process ended.
+ * attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment.
  */
 export const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<Done> => {
   const { request } = target;
@@ -52,8 +51,6 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   const known = ofThisCarrier(receipt);
   if (known && announced.version !== known.version && isInFlight(known))
     return waitForCall(known, `${subject(request, known)} cannot be sent with its new metadata yet`);
-  const outdated = receipt && (await resultIfOutdated(target, announced));
-  if (outdated) return outdated;
   if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
   const call = { target, before: receipt, announced };
   const parent = parentOf(target, announced);
@@ -95,7 +92,7 @@ const readBeforeCall = async (target: Target, receipt: Receipt) => {
 const subject = (request: string, { attachment }: Pick<Receipt, "attachment">) =>
   `The attachment ${attachment} of the request ${request}`;
 
-const waitFor = ({ last_answer }: Receipt, reason: string, wait_seconds = 0) =>
+const waitFor = ({ last_answer }: Pick<Receipt, "last_answer">, reason: string, wait_seconds = 0) =>
   ({ kind: "wait", wait_seconds, reason, last_answer }) as const;
 
 /** Another step has announced this call since, and records its outcome. */
@@ -103,8 +100,11 @@ const leaveToOther = ({ request }: Target, receipt: Receipt) =>
   waitFor(receipt, `${subject(request, receipt)} is being handled by another step.`);
 
 const waitForCall = (receipt: Receipt, what: string) => {
-  const why = receipt.last_answer === null ? "" : ` (${receipt.last_answer})`;
-  return waitFor(receipt, `${what}: an earlier call may still be in flight${why}.`, secondsInFlight(receipt));
+  const { last_answer } = receipt;
+  const why = last_answer === null ? "" : ` (${last_answer})`;
+  const reason = `${what}: an earlier call may still be in flight${why}.`;
+  // `order show` and `order checkout --wait` say so.
+  return waitFor({ last_answer: last_answer ?? earlierCall }, reason, secondsInFlight(receipt));
 };
 
 const sendFile = async (

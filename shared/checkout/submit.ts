@@ -6,6 +6,7 @@ import { askUpstream, type CartAnswer, checkOutUpstream, currentCarrier } from "
 import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
 import {
   forwarding,
+  earlierCall,
   keepsChanging,
   nothingToRetry,
   readRun,
@@ -78,7 +79,7 @@ const ask = async (submission: Submission): Promise<StepResult> => {
   if (before.accepted) return askWhenAccepted(submission, before.calls_end_by);
   const secondsLeft = secondsUntil(before.calls_end_by, new Date());
   if (secondsLeft > 0) {
-    const waiting = { last_answer: "an earlier call may be in progress", next_try_at: before.calls_end_by };
+    const waiting = { last_answer: earlierCall, next_try_at: before.calls_end_by };
     await updateRun(ref, waiting, { status: "RUNNING", calls_end_by: before.calls_end_by });
     return { ...state, next: "WAIT_TO_SUBMIT", wait_seconds: secondsLeft };
   }

@@ -138,7 +138,11 @@ const judgeRun = (before: Item, after: Item, task: Task) => {
   const named = ledger.executions.get(run) ?? run;
   const ends = (...statuses: string[]) => before.status !== after.status && statuses.includes(String(after.status));
   ledger.runs.add(run);
-  if (before.run !== run) ledger.changes = 0;
+  if (before.run !== run) {
+    ledger.changes = 0;
+    const endedAt = executionOf(run)?.endedAt ?? Number.POSITIVE_INFINITY;
+    hold("a late copy of a step locks nothing", elapsed() < endedAt + slowestLagMs, named);
+  }
   noteLock(before, after);
   hold("a 2xx is never forgotten", !before.checked_out || after.checked_out === true, named);
   const isOpenOrDenied = !cartNow().checked_out || (hasCarrierLied() && !before.checked_out);

@@ -59,7 +59,6 @@ describe("the start of a run", () => {
       accepted: false,
       checked_out: false,
       calls_end_by: at(0),
-      grace_ms: 175_000,
     };
     const none = { consecutive_waits: 0, last_answer: null, next_try_at: null };
     const first = { ...fresh, ...calls, ...none, attempt: 1, earlier_runs: [] };
@@ -82,15 +81,12 @@ describe("the start of a run", () => {
     },
   );
 
-  const waits = (wait_seconds: number) => ({ next: "WAIT_TO_FORWARD", wait_seconds });
   it.each<[string, Partial<CheckoutRun>, object]>([
-    ["after one that failed with calls in flight", { calls_end_by: at(7.1) }, waits(8)],
     ["after one that succeeded", { status: "SUCCEEDED" }, { next: "FORWARD" }],
-    ["after one that crashed", { status: "CRASHED" }, waits(100)],
-    ["after one that crashed with later calls", { status: "CRASHED", calls_end_by: at(181) }, waits(181)],
+    ["after one that crashed: its receipts announce the calls to wait for", { status: "CRASHED" }, { next: "FORWARD" }],
     ["after one whose outcome is unknown", { outcome_unknown: true }, { next: "SUBMIT" }],
-    ["after one that is too old", { status: "RUNNING", started_at: at(-week) }, waits(100)],
-    ["of itself again", { run: "this", status: "RUNNING", calls_end_by: at(3) }, waits(3)],
+    ["after one that is too old", { status: "RUNNING", started_at: at(-week) }, { next: "FORWARD" }],
+    ["of itself again", { run: "this", status: "RUNNING" }, { next: "FORWARD" }],
     ["of itself after its end", { run: "this" }, { next: "FAIL" }],
   ])("%s", async (_, last, start) => {
     const { order, ref } = await storedOrder();
@@ -110,17 +106,8 @@ describe("the start of a run", () => {
     await storeRun(order, { status: "RUNNING", outcome_unknown: true, ...last });
     const beside = { next: "ALREADY_RUNNING", reason: "The run last is checking this order out." };
     expect(await beginRun(ref, now)).toMatchObject(isBeside ? beside : { next: "SUBMIT" });
-    const after = { run: "this", attempt: 4, outcome_unknown: true, calls_end_by: at(100) };
+    const after = { run: "this", attempt: 4, outcome_unknown: true, calls_end_by: at(0) };
     expect(await readRun(order)).toMatchObject(isBeside ? { run: "last" } : after);
-    await stepFunctions.close();
-  });
-
-  it("does not happen in a late copy of the step, whose execution has ended beside another run", async () => {
-    const stepFunctions = await withExecution("ended");
-    const { order } = await storedOrder();
-    await storeRun(order, { run: "another" });
-    expect(await beginRun({ order_id: order, run: "last" }, now)).toMatchObject({ next: "FAIL" });
-    expect(await readRun(order)).toMatchObject({ run: "another", status: "FAILED" });
     await stepFunctions.close();
   });
 

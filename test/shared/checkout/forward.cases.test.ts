@@ -10,8 +10,7 @@ import { filePartBody } from "../../../shared/checkout/carrier-form.ts";
 import { failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { Receipt } from "../../../shared/checkout/checkout-schema.ts";
 import { forwardOrder, mostSevere } from "../../../shared/checkout/forward.ts";
-import { forwardOne } from "../../../shared/checkout/forward-attachment.ts";
-import { attachmentsOf, planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
+import { planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
 import { announcement, isInFlight, replaceReceipt, secondsInFlight } from "../../../shared/checkout/receipts.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
 import { collections, keys } from "../../../shared/table/keys.ts";
@@ -607,25 +606,6 @@ describe("a copy of the forwarding step that runs on", () => {
     const receipts = (await receiptsOfBoth()).filter(({ attachment }) => attachment === shared);
     const current = { state: "forwarded", version: 2, sent: { name: "New" } };
     expect(receipts).toMatchObject([current, current]);
-  });
-
-  it("announces nothing from an old list, so that a kill loses nothing that a receipt says", async () => {
-    const { order, ref, first, own, requests, update, receiptsOfBoth } = await started();
-    const [old] = await attachmentsOf({ type: "request", id: requests[0] ?? "" });
-    await update(0, own, { name: "New" });
-    carrier.respondInTurn(201);
-    await forwardOrder(first);
-    const [receipt] = await receiptsOfBoth();
-    if (!old) throw new Error("there is no attachment");
-    const writes: string[] = [];
-    const stop = interceptTableCalls(({ operation }, pass) => {
-      if (operation === "TransactWriteItems") writes.push(operation);
-      return pass();
-    });
-    const target = { ref, request: requests[0] ?? "", accounts: { order, request: order } };
-    expect(await forwardOne(target, { ...old, receipt })).toEqual({ kind: "changed" });
-    stop();
-    expect([writes, await receiptsOfBoth()]).toEqual([[], [receipt]]);
   });
 
   it.each([
