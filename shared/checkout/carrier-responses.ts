@@ -27,9 +27,9 @@ export const meanings = {
     settles: "done",
   },
   unplaced: {
-    response: "the same to the POST, with `checked_out: false`",
+    response: "the same to the POST, with `checked_out: false`: some carriers place the order after that",
     acted: "yes",
-    mayStillAct: false,
+    mayStillAct: true,
     settles: "nothing",
   },
   accepted: { response: "the same to the POST, without either", acted: "yes", mayStillAct: false, settles: "accepted" },

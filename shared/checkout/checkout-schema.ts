@@ -112,6 +112,8 @@ export const State = z.object({
   consecutive_waits: z.number(),
   /** The order's version that the carrier has in full; null before all of it was forwarded. */
   version: z.nullable(z.number()),
+  /** When the run has read that version. */
+  read_at: z.nullable(z.string()),
   /** The version of the receipts that say so. */
   receipts_version: z.nullable(z.number()),
   /** The carrier that has it: a deployment may bring another one between two steps. */
@@ -133,6 +135,7 @@ export const firstState = (order_id: string): State => ({
   corrections_left: checkoutLimits.corrections,
   consecutive_waits: 0,
   version: null,
+  read_at: null,
   receipts_version: null,
   carrier: null,
 });

@@ -16,6 +16,7 @@ import { attachmentsOf, planOf } from "./plan.ts";
  */
 export const forwardOrder = async ({ run, ...state }: State & RunRef): Promise<StepResult> => {
   const ref = { order_id: state.order_id, run };
+  const read_at = new Date().toISOString();
   const until = Date.now() + checkoutLimits.workMs;
   const order = parseItem(Order, await get(keys.order(ref.order_id)));
   const { progress, ending } = await forwardAll(ref, order, until);
@@ -24,7 +25,7 @@ export const forwardOrder = async ({ run, ...state }: State & RunRef): Promise<S
   const consecutive_waits = progress ? 0 : state.consecutive_waits;
   const after = { ...state, consecutive_waits, passes_left: state.passes_left - 1 };
   const { attachments_version: version, receipts_version = null } = order;
-  return resultOf(ref, { ...after, version, receipts_version, carrier: currentCarrier() }, ending);
+  return resultOf(ref, { ...after, version, read_at, receipts_version, carrier: currentCarrier() }, ending);
 };
 
 /** Why the work ends before the carrier has everything. */

@@ -5,8 +5,8 @@ import { transact } from "../table/write.ts";
 import { askUpstream, type CartAnswer, checkOutUpstream, currentCarrier } from "./carrier.ts";
 import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
 import {
-  forwarding,
   earlierCall,
+  forwarding,
   keepsChanging,
   nothingToRetry,
   readRun,
@@ -53,9 +53,9 @@ const stopForOtherCarrier = (submission: Submission) => {
   return stop(submission, submission.before.calls_end_by, { reason, failure: "fault" }, true);
 };
 
-/** Forwards again because the order has changed, if the run has passes left. */
-const forwardAgain = async ({ ref, state }: Submission): Promise<StepResult> => {
-  if (state.passes_left > 0) return { ...roundOf(state), rounds: state.rounds + 1 };
+/** Forwards again because the order or the carrier has changed, if the run has passes left. */
+const forwardAgain = async ({ ref, state }: Submission, rounds = state.rounds): Promise<StepResult> => {
+  if (state.passes_left > 0) return { ...roundOf(state), rounds };
   const reason = keepsChanging;
   await updateRun(ref, { status: "STOPPING", reason, failure: "fault" }, { status: "RUNNING", outcome_unknown: false });
   return { ...state, next: "FAIL" };
@@ -117,8 +117,7 @@ const complete = async (submission: Submission): Promise<StepResult> => {
 
 /**
  * Requests the checkout of the cart. Announces the call first. The first announcement also seals the order, in one transaction,
- * which succeeds only if the order has not changed since the carrier got all of it. If a customer keeps changing a letter, that would
- * never be so. After some rounds, the order is sealed at the version that the carrier has, and what came since counts as late.
+ * which succeeds only if the order has not changed since the carrier got all of it.
  */
 const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
@@ -130,7 +129,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const calls_end_by = later(new Date(), before.calls_end_by, graceMs());
   const announced = { outcome_unknown: true, carrier, calls_end_by, ...(!outcome_unknown && { sealed: true }) };
   const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
-  const isUnchanged = state.rounds < checkoutLimits.rounds && { attachments_version: state.version };
+  const isUnchanged = !isSealedAsRead(state) && { attachments_version: state.version };
   const when = { exists: true, equals: { ...isUnchanged, receipts_version: state.receipts_version ?? undefined } };
   const unmet = await transact({
     run: {
@@ -141,11 +140,18 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
     order: outcome_unknown ? undefined : { update: keys.order(ref.order_id), set: { seal }, when },
   });
   if (unmet?.has("run")) return lookAgain(submission);
-  if (unmet) return forwardAgain(submission);
+  if (unmet) return forwardAgain(submission, state.rounds + 1);
   const sentAt = Date.now();
   const response = await checkOutUpstream(ref.order_id, manifestOf(receipts, carrier), endsBy);
   return recordResponse({ ...submission, receipts }, calls_end_by, sentAt, response);
 };
+
+/**
+ * If a customer keeps changing a letter, the order is always newer than what the carrier has in full. After some rounds, it is sealed at
+ * the version that the carrier has, unless the run has read that long ago. What came since counts as late.
+ */
+const isSealedAsRead = ({ rounds, read_at }: State): boolean =>
+  rounds >= checkoutLimits.rounds && Date.now() - Date.parse(read_at ?? "") < checkoutLimits.workMs;
 
 const isOwn = ({ ref }: Submission) => ({ run: ref.run, status: "RUNNING", checked_out: false }) as const;
 

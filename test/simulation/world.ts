@@ -134,6 +134,10 @@ export const faultOf = <K extends string>(service: string, named: string, kinds:
   return undefined;
 };
 
+/** Whether a fault of this service has happened. */
+export const hasHappened = (service: string): boolean =>
+  state.happened.values().some((ingredient) => ingredient.includes(`: ${service} `));
+
 /** The time on the current task's clock. */
 export const clock = (): number => Math.floor(state.time + currentTask().skewMs);
 

@@ -48,6 +48,7 @@ describe("the start of a run", () => {
       consecutive_waits: 0,
       carrier: null,
       version: null,
+      read_at: null,
       receipts_version: null,
     };
     expect(await beginRun(ref, now)).toEqual({ ...state, next: "FORWARD" });

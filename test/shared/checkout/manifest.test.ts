@@ -170,7 +170,7 @@ const checkOutWith = async (
 /** The state with which the first step of an order with one attachment submits it. */
 const firstSubmitted = (order_id: string, carrier: string) => {
   const progress = { passes_left: 47, rounds: 0, corrections_left: 5, consecutive_waits: 0 };
-  return { order_id, ...progress, version: 1, receipts_version: null, carrier };
+  return { order_id, ...progress, version: 1, read_at: new Date().toISOString(), receipts_version: null, carrier };
 };
 
 const differs = (body: unknown): CarrierResponse => [412, {}, typeof body === "string" ? body : JSON.stringify(body)];
