@@ -124,6 +124,9 @@ export const addApplyCommand = (program: Command): void => {
       for (const { pointer, detail } of applied.warnings ?? []) console.error(safe(`Warning: ${pointer}: ${detail}`));
       printJson(applied);
     });
+};
+
+export const addSchemaCommand = (program: Command): void => {
   add(program, "schema", "print the JSON Schema of the file that `apply` accepts").action(() =>
     printJson(tenantsJsonSchema()),
   );

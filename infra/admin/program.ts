@@ -1,25 +1,10 @@
 import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
-import { addAccessCommand } from "./access-command.ts";
-import { addAccountCommands } from "./accounts.ts";
-import { addApplyCommand } from "./apply-command.ts";
-import { addAttachmentCommands } from "./attachments.ts";
-import { addCarrierCommands } from "./carrier-check.ts";
-import { addCheckCommand } from "./check.ts";
 import { errorBody, explain, UsageError } from "./command-errors.ts";
-import { addDoctorCommand } from "./doctor.ts";
-import { addFindCommand } from "./find-command.ts";
-import { addHistoryCommands } from "./history.ts";
-import { addKeyCommands } from "./keys.ts";
-import { addOrderCommands, addRequestCommands } from "./orders.ts";
 import { printJson, safeLines } from "./output.ts";
 import { startClock } from "./progress.ts";
-import { addRestoreCommand } from "./restore.ts";
-import { addSweepCommand } from "./sweep-command.ts";
-import { addSwitchCommands } from "./switches.ts";
 import { addEnvCommand, type TargetOptions, useTarget } from "./target.ts";
 import { leavesOf, parseEventText, pathOf, throwUsageErrors, usageOf } from "./usage.ts";
-import { addUserCommands } from "./users.ts";
 
 /** Commands that choose their target themselves, or need none. */
 const withoutTarget = ["env", "doctor", "schema", "carrier check"];
@@ -28,8 +13,60 @@ const withoutTarget = ["env", "doctor", "schema", "carrier check"];
 const changing =
   /^(apply|create|issue|rename|feature|permissions|disable|enable|label|revoke|rotate|download|settle|resend|export|erase)$/;
 
-/** Calls `beforeAction` with each command before it runs. */
-export const createProgram = (beforeAction: (command: Command) => void): Command => {
+const group = (program: Command, name: string, description: string) => program.command(name).description(description);
+
+type Add = (program: Command) => Promise<unknown>;
+
+/** What adds the commands that begin with a word. Only the called one is loaded, because most load clients of AWS. */
+const commands = new Map<string, Add>(
+  Object.entries({
+    apply: async (program) => (await import("./apply-command.ts")).addApplyCommand(program),
+    schema: async (program) => (await import("./apply-command.ts")).addSchemaCommand(program),
+    account: async (program) =>
+      (await import("./accounts.ts")).addAccountCommands(group(program, "account", "accounts and their features")),
+    user: async (program) =>
+      (await import("./users.ts")).addUserCommands(group(program, "user", "users and their permissions")),
+    key: async (program) => (await import("./keys.ts")).addKeyCommands(group(program, "key", "API keys")),
+    order: async (program) => (await import("./orders.ts")).addOrderCommands(group(program, "order", "orders")),
+    request: async (program) =>
+      (await import("./orders.ts")).addRequestCommands(group(program, "request", "requests within orders")),
+    attachment: async (program) =>
+      (await import("./attachments.ts")).addAttachmentCommands(
+        group(program, "attachment", "attachments of requests and orders, and their files"),
+      ),
+    switch: async (program) =>
+      (await import("./switches.ts")).addSwitchCommands(group(program, "switch", "switches, read-only")),
+    history: async (program) =>
+      (await import("./history.ts")).addHistoryCommands(
+        group(program, "history", "what happened to an order, a request, a switch, an account, a user or an API key"),
+      ),
+    find: async (program) => (await import("./find-command.ts")).addFindCommand(program),
+    access: async (program) => (await import("./access-command.ts")).addAccessCommand(program),
+    doctor: async (program) => (await import("./doctor.ts")).addDoctorCommand(program),
+    carrier: async (program) =>
+      (await import("./carrier-check.ts")).addCarrierCommands(
+        group(
+          program,
+          "carrier",
+          "check whether a carrier keeps its contract; ./patchbay carrier alone starts a simulated one",
+        ),
+      ),
+    env: async (program) => addEnvCommand(program),
+    check: async (program) => (await import("./check.ts")).addCheckCommand(program),
+    sweep: async (program) => (await import("./sweep-command.ts")).addSweepCommand(program),
+    restore: async (program) => (await import("./restore.ts")).addRestoreCommand(program),
+  } satisfies Record<string, Add>),
+);
+
+/** The first word of a command line: not an option, and not the value of one. */
+const firstWord = (args: readonly string[]): string =>
+  args.find((one, index) => !one.startsWith("-") && !/^--(stack|port)$/.test(args[index - 1] ?? "")) ?? "";
+
+/** Creates the program with the commands that `args` call, or with all of them. Calls `beforeAction` with each before it runs. */
+export const createProgram = async (
+  beforeAction: (command: Command) => void = () => {},
+  args: readonly string[] = [],
+): Promise<Command> => {
   const program = new Command("patchbay")
     .description(
       "Runs, deploys and operates Patchbay. The commands below work on a deployed stack (--stack), on the table in TABLE_NAME, or on the running local stack. Others, each with its own --help: start, console, carrier, docs, synth, deploy, deploy-local, destroy.",
@@ -52,28 +89,8 @@ export const createProgram = (beforeAction: (command: Command) => void): Command
     if (!withoutTarget.includes(pathOf(command))) await useTarget(program.opts<TargetOptions>());
   });
 
-  const group = (name: string, description: string) => program.command(name).description(description);
-  addApplyCommand(program);
-  addAccountCommands(group("account", "accounts and their features"));
-  addUserCommands(group("user", "users and their permissions"));
-  addKeyCommands(group("key", "API keys"));
-  addOrderCommands(group("order", "orders"));
-  addRequestCommands(group("request", "requests within orders"));
-  addAttachmentCommands(group("attachment", "attachments of requests and orders, and their files"));
-  addSwitchCommands(group("switch", "switches, read-only"));
-  addHistoryCommands(
-    group("history", "what happened to an order, a request, a switch, an account, a user or an API key"),
-  );
-  addFindCommand(program);
-  addAccessCommand(program);
-  addDoctorCommand(program);
-  addCarrierCommands(
-    group("carrier", "check whether a carrier keeps its contract; ./patchbay carrier alone starts a simulated one"),
-  );
-  addEnvCommand(program);
-  addCheckCommand(program);
-  addSweepCommand(program);
-  addRestoreCommand(program);
+  const called = commands.get(firstWord(args));
+  for (const add of called ? [called] : commands.values()) await add(program);
   for (const command of leavesOf(program))
     if (changing.test(command.name()))
       command.option(
@@ -91,9 +108,9 @@ export const runCommand = async (args: readonly string[]): Promise<void> => {
   const json = args.includes("--json");
   let running: Command | undefined;
   try {
-    const program = createProgram((command) => {
+    const program = await createProgram((command) => {
       running = command;
-    });
+    }, args);
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
     // Commander throws help and the version as errors. Its other errors have become UsageErrors.

@@ -135,8 +135,10 @@ const responses = (): Rows =>
   ]);
 
 /** A line for each command or group of commands, with its required parameters. */
+const program = await createProgram();
+
 const commands = (): Rows =>
-  createProgram(() => {}).commands.map((command) => {
+  program.commands.map((command) => {
     const usages = leavesOf(command).map((one) => usageOf(one).replace("Usage: patchbay ", ""));
     return [usages.map((usage) => `\`${usage.replaceAll(/ \[--.*?\]/g, "")}\``).join(", "), command.description()];
   });

@@ -25,6 +25,8 @@ const customer = async () => {
   return { account, user, key, order, request };
 };
 
+const program = await createProgram();
+
 describe("the operators' CLI", () => {
   it("creates a customer, revokes a key, disables a user and turns the feature off, with effect at once", async () => {
     const { account, user, key, request } = await customer();
@@ -263,7 +265,7 @@ describe("the operators' CLI", () => {
     expect(await admin(["acount"])).toEqual(failure(2, "There is no command acount. Did you mean account?\nUsage: "));
   });
 
-  it.each(leavesOf(createProgram(() => {})).map((one) => [usageOf(one).replace(/ [<[-].*/, ""), one] as const))(
+  it.each(leavesOf(program).map((one) => [usageOf(one).replace(/ [<[-].*/, ""), one] as const))(
     "names all that is missing, or wrong, with the usage of that command: %s",
     async (usage, command) => {
       const words = usage.replace("Usage: patchbay ", "").split(" ");
@@ -356,6 +358,12 @@ describe("the operators' CLI", () => {
   it("says what to do if no service is running", async () => {
     const env = { TABLE_NAME: "", PATCHBAY_STATE: "/nonexistent" };
     expect(await admin(["account", "list"], { env })).toEqual(failure(1, "npm start"));
+  });
+
+  it("takes the program's options before the command, even with a value that is a command's name", async () => {
+    const expected = failure(2, "--stack is a deployed stack and --port a local one: choose one of them.");
+    expect(await admin(["--stack", "account", "--port", "key", "order", "list"])).toEqual(expected);
+    expect((await admin(["help", "order"])).stdout).toContain("Usage: patchbay order create|list|");
   });
 
   it("prints JSON wherever --json stands: before the command, in it or after it", async () => {
