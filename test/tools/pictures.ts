@@ -47,7 +47,10 @@ const pictureRefusal = async (browser: Browser, { call, attachments, environment
   await admin("order", "checkout", order, "--wait");
   process.env.COLUMNS = String(columns);
   const { stdout } = await admin("order", "show", order);
-  const [upToRefusal = ""] = stdout.split(/\n\nRequest \w+ .*\nNothing found/);
+  // The order's other request has no letter. It may come first.
+  const [upToRefusal = ""] = stdout.replace(/\n\nRequest \w+ [^\n]*\nNothing found\./, "").split("\n\nLast events");
+  if (!/carrier response[\s\S]*E42/.test(upToRefusal))
+    throw new Error(`The picture would not show the refused letter:\n${stdout}`);
   const page = await browser.newPage({ deviceScaleFactor: 2 });
   const text = `$ ./patchbay order show ${order}\n${upToRefusal}`;
   await page.setContent(`<body style="margin:0"><pre style="${style};min-width:${columns}ch">${escaped(text)}</pre>`);
