@@ -254,7 +254,8 @@ const decideConflict = async (
   }
   const doubt = answer.cart === "cannot say";
   if (!doubt && words !== null) return stopRefused(submission, announced, response, calls_end_by);
-  return stop(submission, announced, { reason: refusal(response), failure: "fault", calls_end_by }, doubt);
+  const reason = `The carrier refused to check the cart out: ${describeDenial(response)}`;
+  return stop(submission, announced, { reason, failure: "fault", calls_end_by }, doubt);
 };
 
 /** Returns a time that is at least `ms` after now, and later than `before`. */

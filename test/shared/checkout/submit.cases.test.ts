@@ -151,7 +151,15 @@ describe("the checkout of the cart", () => {
 
   const accepted = (last_answer: string) => doubted({ status: "RUNNING", accepted: true, last_answer });
   const notYet = "it has accepted the checkout and not completed it";
-  const refusedAs = (failure: string) => ({ ...stopping, failure, reason: expect.stringMatching(/refused .*: 409 /) });
+  const words = {
+    fault: / 409 .*\. Ask the carrier, or whoever .* what it means, then start /,
+    refused: /refused .*: 409 /,
+  };
+  const refusedAs = (failure: keyof typeof words) => ({
+    ...stopping,
+    failure,
+    reason: expect.stringMatching(words[failure]),
+  });
   const foreign: CarrierResponse = [409, {}, "error code: 1001"];
   it.each<[string, CarrierResponse, CarrierResponse, object, After]>([
     ["an empty 2xx", 204, says(true), done, ended],
