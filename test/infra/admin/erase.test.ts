@@ -5,7 +5,7 @@ import { allFiles, putFile } from "../../../shared/attachments/files.ts";
 import { sweepOrphanFiles } from "../../../shared/attachments/sweep.ts";
 import { beginRun } from "../../../shared/checkout/checkout-run.ts";
 import { newId } from "../../../shared/schema/fields.ts";
-import { keys } from "../../../shared/table/keys.ts";
+import { type Key, keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { interceptCalls } from "../../support/fault-proxy/intercept.ts";
@@ -185,6 +185,25 @@ describe("account erase", () => {
     });
     expect((await erase(top.account)).code).toBe(0);
     expect(await afterwards()).toEqual([erasure(top.account)]);
+  });
+
+  it("stops what `apply` and the first step of a checkout have read before the mark", async () => {
+    const { top } = await customerTree(reseller, 1);
+    const marking = (of: Key, kind: string, erasing: unknown) => {
+      const writes = ({ operation, items }: TableCall) =>
+        operation === "TransactWriteItems" && items.some(({ pk, sk }) => `${pk} ${sk}`.includes(kind));
+      beforeTableCall(writes, () => transact({ mark: { update: of, set: { erasing }, when: {} } }));
+    };
+    marking(keys.account(top.account), "USER#", {});
+    const input = JSON.stringify({ users: { a: { account: top.account, permissions: [] } } });
+    expect(await admin(["apply", "-"], { input })).toEqual(
+      failure(1, "/users/a: belongs to an account that is being erased"),
+    );
+    marking(keys.order(top.order), " CHECKOUT", true);
+    expect(await beginRun({ order_id: top.order, run: "new" }, new Date())).toMatchObject({
+      ...{ next: "FAIL", reason: "The order's account is being erased." },
+    });
+    expect(await get(keys.checkout(top.order))).toMatchObject({ run: "last" });
   });
 
   it("refuses while an order is checked out, also if that began a moment before, and keeps everything", async () => {
