@@ -172,18 +172,19 @@ it.runIf(extent !== "sample" && hasPackage("boto3"))(
 
 const hasPython = hasPackage("sqlite3");
 
-/** Starts the example carrier in Python with the carts in this file. */
+/** Starts the example carrier in Python with the carts in this file. It ends with the test at the latest. */
 const startPythonCarrier = async (file: string) => {
   const child = spawn("python3", ["docs/examples/carrier.py", "0", file], {
     env: { ...userEnvironment, CARRIER_TOKEN: "secret" },
     stdio: ["ignore", "pipe", "ignore"],
   });
-  const [line] = await once(createInterface({ input: child.stdout }), "line");
+  const exit = once(child, "exit");
   const kill = async () => {
-    const exit = once(child, "exit");
     child.kill("SIGKILL");
     await exit;
   };
+  onTestFinished(kill);
+  const [line] = await once(createInterface({ input: child.stdout }), "line");
   return { url: String(line).replace("carrier ", ""), kill };
 };
 
@@ -199,7 +200,6 @@ it.runIf(hasPython)("the carrier in Python passes carrier check, and keeps its c
   const headers = { authorization: "Bearer secret" };
   const cart = await fetch(`${second.url}/carts/${order}`, { headers });
   expect(await cart.json()).toEqual({ checked_out: true });
-  await second.kill();
 });
 
 it.runIf(extent !== "sample" && hasPython)(
@@ -214,7 +214,6 @@ it.runIf(extent !== "sample" && hasPython)(
     expect((await call("POST", attachments, body)).status).toBe(201);
     const { code, stdout } = await admin("order", "checkout", demo.ORDER ?? "", "--wait");
     expect([code, stdout.replaceAll(/\s+/g, " ")]).toEqual([1, expect.stringContaining("A program is not a letter.")]);
-    await carrier.kill();
   },
 );
 
