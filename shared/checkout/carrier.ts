@@ -24,9 +24,15 @@ const attachmentPath = (order: string, request: string, attachment: string) =>
 const endOf = (in_flight_until: string | null, bytes: number) =>
   in_flight_until === null ? {} : { endsBy: Date.parse(in_flight_until) - lateMs(bytes) };
 
-/** Changed metadata need another key. So does an attachment that is forwarded again, whatever the carrier has done with the earlier key. */
-export const forwardKey = (request: string, { attachment, version, resends }: Receipt): string =>
-  `forward-${request}-${attachment}-${version}${resends > 0 ? `-${resends}` : ""}`;
+/**
+ * Changed metadata need another key. So does an attachment that is forwarded again, whatever the carrier has done with the earlier key. In
+ * a table that was restored to an earlier point, a version after the first may come again with other metadata, so their hash is in the key.
+ */
+export const forwardKey = (request: string, { attachment, version, resends, sent }: Receipt): string => {
+  const metadata = JSON.stringify([sent.name, sent.notes, sent.file_hint, sent.filename]);
+  const changed = version > 1 ? `-${hashOf(metadata)}` : "";
+  return `forward-${request}-${attachment}-${version}${changed}${resends > 0 ? `-${resends}` : ""}`;
+};
 
 type ForwardedAttachment = { readonly order: string; readonly request: string; readonly receipt: Receipt };
 

@@ -269,7 +269,8 @@ export const judgeCall = (
     judgePut(`${allCarts().indexOf(cart)} ${place}`, id, idempotencyKey ?? "", had !== undefined);
   if (method === "DELETE" && had) hold("only deleted attachments are withdrawn", ledger.deletedAt.has(id), place);
   if (method !== "POST" || before.checked_out) return;
-  hold("an order is placed once", !ledger.isCheckedOut, String(runItem().run));
+  // After a wrong answer of the first carrier or its support, a second carrier gets the order, too.
+  hold("an order is placed once", !ledger.isCheckedOut || hasCarrierLied(), String(runItem().run));
   ledger.isCheckedOut = true;
   hold("no late call checks out a cart that counts as open", begunAt > ledger.openAt, String(runItem().run));
   judgeCart(cart);

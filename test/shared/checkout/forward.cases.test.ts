@@ -697,6 +697,22 @@ describe("a copy of the forwarding step that runs on", () => {
     expect(await readRun(order)).toMatchObject({ status: "RUNNING", outcome_unknown: false });
   });
 
+  it("sends a version that comes again with other metadata under another key, as in a table that was restored", async () => {
+    const { first, own, requests, update } = await started();
+    const attachment = keys.attachment({ type: "request", id: requests[0] ?? "" }, own);
+    const sent: string[] = [];
+    for (const name of ["Lost", "New"]) {
+      await update(0, own, { name });
+      await transact({ attachment: { update: attachment, set: { version: 2 }, when: {} } });
+      await transact({ receipt: { delete: keys.receipt(requests[0] ?? "", own), when: {} } });
+      carrier.respondInTurn(201);
+      expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
+      sent.push(carrier.keys.at(-1) ?? "");
+    }
+    expect(sent.map((key) => key.slice(0, -16))).toEqual(Array(2).fill(`forward-${requests[0]}-${own}-2-`));
+    expect(sent[0]).not.toBe(sent[1]);
+  });
+
   it("sends what was withdrawn and comes back under another key, and withdraws it again under another", async () => {
     const { first, own, receiptsOfBoth, requests, remove } = await started();
     carrier.respondInTurn(201);
