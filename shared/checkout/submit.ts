@@ -50,7 +50,7 @@ export const submitOrder = async ({ run, ...state }: State & RunRef): Promise<St
 /** Only the carrier that was called can say what it has done. */
 const stopForOtherCarrier = (submission: Submission) => {
   const reason = `The carrier's address has changed. ${unknownCart} Ask the carrier that was called, and record the outcome with order settle.`;
-  return stop(submission, submission.before.calls_end_by, { reason, failure: "fault" }, true);
+  return stop(submission, submission.before.calls_end_by, { reason, failure: "fault" }, { doubt: true });
 };
 
 /** Forwards again because the order or the carrier has changed, if the run has passes left. */
@@ -85,12 +85,12 @@ const ask = async (submission: Submission): Promise<StepResult> => {
   }
   const answer = await askUpstream(ref.order_id);
   if (answer.cart === "checked out") return finish(submission);
-  if (answer.cart === "later") return postpone(submission, before.calls_end_by, withoutAnswer(answer), true);
+  if (answer.cart === "later") return postpone(submission, before.calls_end_by, withoutAnswer(answer), { doubt: true });
   const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;
   if (answer.cart === "cannot say" && isSealed) return checkOutCart(submission);
   const { calls_end_by } = before;
   const known = { calls_end_by: later(new Date(), calls_end_by, 0), consecutive_waits: 0, ...nothingToRetry };
-  return conclude(submission, calls_end_by, known, false, roundOf(state));
+  return conclude(submission, calls_end_by, known, { doubt: false }, roundOf(state));
 };
 
 const withoutAnswer = ({ failure, wait_seconds }: Extract<CartAnswer, { cart: "later" }>): Wait => {
@@ -106,7 +106,7 @@ const askWhenAccepted = async (submission: Submission, announced: string, change
     "The carrier has accepted the checkout of the cart, but for too long says that the cart is not checked out: ask it why.";
   const open = { giveUp, last_answer: "it has accepted the checkout and not completed it", wait_seconds: 0 };
   const wait = answer.cart === "later" ? withoutAnswer(answer) : open;
-  return postpone(submission, announced, wait, true, { ...changes, accepted: true });
+  return postpone(submission, announced, wait, { doubt: true }, { ...changes, accepted: true });
 };
 
 /** Records at once that the carrier has checked the cart out, which is final whatever has happened to the run meanwhile. */
@@ -181,13 +181,19 @@ const recordResponse = async (
     const last_answer = describeFailure(response);
     const giveUp = `The carrier was unavailable for too long to check the cart out: ${last_answer}. ${startAgain}`;
     const wait_seconds = settles === "nothing" ? response.wait_seconds : secondsUntil(calls_end_by, now);
-    return postpone(submission, announced, { giveUp, last_answer, wait_seconds }, mayHaveActed, { calls_end_by });
+    return postpone(
+      submission,
+      announced,
+      { giveUp, last_answer, wait_seconds },
+      { doubt: mayHaveActed },
+      { calls_end_by },
+    );
   }
   if (settles === "differs") return correctReceipts(submission, announced, response, calls_end_by);
   if (settles === "conflict") return decideConflict(submission, announced, response, calls_end_by);
   if (settles === "refused") return stopRefused(submission, announced, response, calls_end_by);
   const reason = `The carrier did not check the cart out: ${describeDenial(response)}`;
-  return stop(submission, announced, { reason, failure: "fault", calls_end_by }, mayHaveActed);
+  return stop(submission, announced, { reason, failure: "fault", calls_end_by }, { doubt: mayHaveActed });
 };
 
 /** Takes what the carrier says that its cart has for true, and forwards again what differs. */
@@ -202,11 +208,14 @@ const correctReceipts = async (
   if (corrections.length === 0 || state.corrections_left <= 0) {
     const often = corrections.length > 0 ? `, after ${checkoutLimits.corrections} corrections` : "";
     const reason = `The carrier's cart differs from what it has confirmed${often}: ${describeRefusal(response)}. Ask the carrier what its cart has, then start the checkout again.`;
-    return stop(submission, announced, { reason, failure: "fault", calls_end_by }, false);
+    return stop(submission, announced, { reason, failure: "fault", calls_end_by }, { doubt: false });
   }
   const [first = {}, ...rest] = correctionWrites(corrections);
   const next = { ...roundOf(state), corrections_left: state.corrections_left - 1 };
-  const result = await conclude(submission, announced, { calls_end_by }, false, next, { ...first, order: moved(ref) });
+  const result = await conclude(submission, announced, { calls_end_by }, { doubt: false }, next, {
+    ...first,
+    order: moved(ref),
+  });
   if (result.next !== "FORWARD") return result;
   for (const some of rest) {
     const still = { equals: { run: ref.run, ...forwarding } };
@@ -229,7 +238,7 @@ const stopRefused = async (submission: Sent, announced: string, response: Carrie
   const run = { update: keys.checkout(ref.order_id), set: { calls_end_by: announced }, when };
   for (const some of await verdictWrites(ref, receipts, response, currentCarrier()))
     if (await transact({ ...some, run })) return lookAgain(submission);
-  return stop(submission, announced, { reason: refusal(response), failure: "refused", calls_end_by }, false);
+  return stop(submission, announced, { reason: refusal(response), failure: "refused", calls_end_by }, { doubt: false });
 };
 
 const refusal = (response: CarrierResponse) =>
@@ -245,7 +254,8 @@ const decideConflict = async (
   const { reason: words, json } = response;
   const answer = await askUpstream(submission.ref.order_id);
   if (answer.cart === "checked out") return complete(submission);
-  if (answer.cart === "later") return postpone(submission, announced, withoutAnswer(answer), true, { calls_end_by });
+  if (answer.cart === "later")
+    return postpone(submission, announced, withoutAnswer(answer), { doubt: true }, { calls_end_by });
   if (answer.cart === "cannot say" && words === null && json !== undefined) {
     // If another copy has called since, the conflict may be with that call.
     const unchanged = { status: "RUNNING", outcome_unknown: true, calls_end_by: announced } as const;
@@ -255,7 +265,7 @@ const decideConflict = async (
   const doubt = answer.cart === "cannot say";
   if (!doubt && words !== null) return stopRefused(submission, announced, response, calls_end_by);
   const reason = `The carrier refused to check the cart out: ${describeDenial(response)}`;
-  return stop(submission, announced, { reason, failure: "fault", calls_end_by }, doubt);
+  return stop(submission, announced, { reason, failure: "fault", calls_end_by }, { doubt });
 };
 
 /** Returns a time that is at least `ms` after now, and later than `before`. */
@@ -264,12 +274,15 @@ const later = (now: Date, before: string, ms: number) =>
 
 type Changes = Partial<CheckoutRun>;
 
+/** Whether it stays unknown whether the cart is checked out. */
+type Doubt = { readonly doubt: boolean };
+
 /** Records the step's result, and lifts the order's seal unless there is a doubt. If another copy has called since, that copy decides. */
 const conclude = async (
   submission: Submission,
   announced: string,
   changes: Changes,
-  doubt: boolean,
+  { doubt }: Doubt,
   next: Partial<State> & Pick<StepResult, "next" | "wait_seconds">,
   also: Readonly<Record<string, Write>> = {},
 ): Promise<StepResult> => {
@@ -287,21 +300,21 @@ const conclude = async (
   return unmet ? lookAgain(submission) : { ...submission.state, ...next };
 };
 
-const stop = (submission: Submission, announced: string, changes: Changes, doubt: boolean) =>
-  conclude(submission, announced, { ...changes, status: "STOPPING", next_try_at: null }, doubt, { next: "FAIL" });
+const stop = (submission: Submission, announced: string, changes: Changes, outcome: Doubt) =>
+  conclude(submission, announced, { ...changes, status: "STOPPING", next_try_at: null }, outcome, { next: "FAIL" });
 
 type Wait = { readonly giveUp: string; readonly last_answer: string; readonly wait_seconds: number };
 
 /** Waits for the carrier, or ends the run if that has taken too long. */
-const postpone = (submission: Submission, announced: string, wait: Wait, doubt: boolean, changes: Changes = {}) => {
+const postpone = (submission: Submission, announced: string, wait: Wait, outcome: Doubt, changes: Changes = {}) => {
   const { consecutive_waits: waits } = submission.state;
   if (waits >= checkoutLimits.consecutiveWaits)
-    return stop(submission, announced, { ...changes, reason: wait.giveUp, failure: "fault" }, doubt);
+    return stop(submission, announced, { ...changes, reason: wait.giveUp, failure: "fault" }, outcome);
   const wait_seconds = pauseSeconds(waits, wait.wait_seconds, Math.random);
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
   const waiting = { consecutive_waits: waits + 1, last_answer: wait.last_answer, next_try_at };
   const next = { consecutive_waits: waits + 1, next: "WAIT_TO_SUBMIT", wait_seconds } as const;
-  return conclude(submission, announced, { ...changes, ...waiting }, doubt, next);
+  return conclude(submission, announced, { ...changes, ...waiting }, outcome, next);
 };
 
 /** Checks out the order, and thereby its requests. The run's reason counts the changes that came too late for the carrier. */
