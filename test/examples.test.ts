@@ -28,7 +28,6 @@ const inPython = hasPackage("httpx") ? ["python3 docs/examples/client.py"] : [];
 const Attachments = z.object({
   data: z.object({ items: z.array(z.object({ data: z.object({ filename: z.string() }) })) }),
 });
-const Prepared = z.object({ data: z.unknown() });
 const One = z.object({ one: z.object({ id: z.string() }) });
 const Applied = z.object({ orders: One, requests: One });
 
@@ -113,20 +112,6 @@ describe("a PUT while S3 still receives an earlier one, a 409,", () => {
       expect([await program(command, url), puts()]).toEqual([0, 3]);
     },
   );
-
-  it("is repeated until it is stored, by upload-page.js, which reports any other refusal", async () => {
-    const { upload } = await import(join(import.meta.dirname, "../docs/examples/upload-page.js"));
-    const send = (url: string) =>
-      upload(new File(["scan"], "scan.bin"), {
-        prepare: async () => z.parse(Prepared, await (await fetch(`${url}/uploads`)).json()).data,
-        complete: async (id: string) => id,
-      });
-    const { url, puts } = await fakeService(409, 409, 200);
-    expect([await send(url), puts()]).toEqual(["UPLOAD", 3]);
-    const refusing = await fakeService(403);
-    await expect(send(refusing.url)).rejects.toThrow("Storage returned 403");
-    expect(refusing.puts()).toBe(1);
-  });
 });
 
 it.each([

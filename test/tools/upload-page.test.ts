@@ -60,3 +60,29 @@ it.runIf(chromiumPath)(
     await vi.waitFor(() => expect(output.stderr).toContain(line), { timeout: 20_000 });
   },
 );
+
+it.runIf(chromiumPath)(
+  "a PUT while S3 still receives an earlier one, a 409, is repeated until it is stored, and no other refusal",
+  async () => {
+    const browser = await launchChromium();
+    onTestFinished(() => browser.close());
+    const tab = await browser.newPage();
+    const origin = "http://localhost:1";
+    const statuses = [409, 409, 200, 403];
+    await tab.route(`${origin}/**`, (route) =>
+      route.request().method() === "PUT"
+        ? route.fulfill({ status: statuses.shift() ?? 500 })
+        : route.fulfill({ contentType: "text/html", body: page }),
+    );
+    await tab.goto(origin);
+    const upload = () =>
+      tab.evaluate(
+        `upload(new File(["scan"], "scan.bin"), {
+        prepare: async () => ({ id: "UPLOAD", method: "PUT", url: "/storage", headers: {} }),
+        complete: async (id) => id,
+      }).catch(String)`,
+      );
+    expect([await upload(), statuses]).toEqual(["UPLOAD", [403]]);
+    expect([await upload(), statuses]).toEqual(["Error: Storage returned 403", []]);
+  },
+);
