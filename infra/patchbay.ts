@@ -1,8 +1,12 @@
+import type { OpenConsole } from "./local/start.ts";
+
 /** `./patchbay`: the programs that run and deploy Patchbay, and the operators' commands. Each loads only what it needs. */
+
+const openConsole: OpenConsole = async (...target) => (await import("./console/server.ts")).startConsole(...target);
 
 const programs = new Map<string, () => Promise<unknown>>(
   Object.entries({
-    start: () => import("./local/run.ts"),
+    start: async () => (await import("./local/run.ts")).runStart(openConsole),
     console: () => import("./console/run.ts"),
     carrier: () => import("./local/run-carrier.ts"),
     docs: () => import("./openapi/write-reference.ts"),

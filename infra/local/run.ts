@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { env } from "../../shared/env.ts";
 import { fail, fromCaller, portOf } from "./command.ts";
 import type { Receiver } from "./local-bus.ts";
+import type { OpenConsole } from "./start.ts";
 
 /** `./patchbay start`, and `npm start`: runs the whole service on this machine. Loads it only if the options are valid. */
 
@@ -11,7 +12,8 @@ const help = `Usage: ./patchbay start [options]
 Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, and a simulated carrier.
 
   --port <port>  the API's port (default: the environment's PORT, or 3000; 0 for any free port). The carrier, events, Lambda,
-                 Step Functions, DynamoDB and S3 have the next six ports that browsers use, or free ones in place of those in use
+                 Step Functions, DynamoDB, S3 and the console have the next seven ports that browsers use, or free ones in place
+                 of those in use
   --data <dir>   store the data in this folder (default: none, they are lost when the service stops)
   --events-to <url>
                  post each event to this URL, as an API destination of EventBridge does; a user name and a password in it
@@ -121,7 +123,7 @@ const outliveReaders = () => {
     });
 };
 
-const run = async () => {
+const run = async (openConsole: OpenConsole) => {
   outliveReaders();
   const { values } = parseArgs({ args: process.argv.slice(3), options: known });
   if (values.help) return console.log(help);
@@ -139,6 +141,7 @@ const run = async () => {
     uploadOrigins: (values["upload-origin"] ?? []).map(uploadOriginOf),
     malwareScan: values["malware-scan"],
     carrierFunction: await handlerIn(values["carrier-function"]),
+    openConsole,
   };
   const { start } = await import("./start.ts");
   await start(options);
@@ -147,4 +150,5 @@ const run = async () => {
 const isParseError = (error: unknown): error is Error =>
   error instanceof Error && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
 
-run().catch((error: unknown) => fail(isParseError(error) ? `${error.message}\n\n${help}` : error));
+export const runStart = (openConsole: OpenConsole): Promise<void> =>
+  run(openConsole).catch((error: unknown) => fail(isParseError(error) ? `${error.message}\n\n${help}` : error));

@@ -61,7 +61,7 @@ const reporting =
   };
 
 /** The other services, in the order of the ports that follow the gateway's. */
-const serviceNames = ["carrier", "events", "lambda", "workflow", "table", "files"] as const;
+const serviceNames = ["carrier", "events", "lambda", "workflow", "table", "files", "console"] as const;
 
 /** Using the same ports at each start keeps signed URLs and stored addresses valid. A port in use is replaced by any free one (0). */
 const portsAfter = async (gateway: number) => {
@@ -143,6 +143,7 @@ export const startStack = async (options: StackOptions) => {
   const load: GatewayOptions["load"] = ({ name }) => endpoints.get(name);
   const gateway = await startGateway({ routes, load, port, throttle, onRequest: lines?.request, extra: docs(prefill) });
   const { bus, tableProxy } = services;
+  const consolePort = portOf("console");
   const addresses = { ...services.environment, AWS_ENDPOINT_URL_DYNAMODB: tableProxy };
   const environment = { ...addresses, ...(bus && { EVENTS: bus.url }) };
   const stop = async () => {
@@ -151,5 +152,5 @@ export const startStack = async (options: StackOptions) => {
     await services.close();
   };
   const replacedPorts = replaced.map((one) => `${one.port} (${one.service})`);
-  return { url: gateway.url, port: gateway.port, replacedPorts, environment, stop };
+  return { url: gateway.url, port: gateway.port, consolePort, replacedPorts, environment, stop };
 };

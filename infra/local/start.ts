@@ -12,7 +12,15 @@ import { type StackChoices, startStack } from "./stack.ts";
 import { removeState, writeState } from "./state.ts";
 import { terminal } from "./terminal.ts";
 
+/** Serves the console, which this folder may not import, because it uses the CLI. `options` direct commands to what it shows. */
+export type OpenConsole = (
+  description: string,
+  options: string,
+  port: number,
+) => Promise<{ readonly url: string; readonly close: () => Promise<void> }>;
+
 type StartOptions = StackChoices & {
+  readonly openConsole: OpenConsole;
   readonly quiet: boolean;
   readonly verbose: boolean;
   readonly data: string | undefined;
@@ -40,7 +48,7 @@ const demoOf = async (data: Data | undefined): Promise<Demo> => {
 };
 
 export const start = async (chosen: StartOptions): Promise<void> => {
-  const { quiet, verbose, data: folder, postTo, maxWait, ...options } = chosen;
+  const { quiet, verbose, data: folder, postTo, maxWait, openConsole, ...options } = chosen;
   onParentExit(() => process.kill(process.pid, "SIGTERM"));
   // Other users of this machine must not read the files that this process and the embedded services write.
   process.umask(0o077);
@@ -63,10 +71,15 @@ export const start = async (chosen: StartOptions): Promise<void> => {
     variables: { CARRIER_MAX_WAIT_SECONDS: maxWait ?? process.env.CARRIER_MAX_WAIT_SECONDS ?? "2" },
     onEnd: fail,
   });
-  const { url, environment, replacedPorts } = stack;
+  const { url, environment, replacedPorts, consolePort } = stack;
   if (replacedPorts.length > 0)
     lines.warning(`In use: ${replacedPorts.join(", ")}. Until the next start, other ports are used.`);
-  stopOnSignal(stack.stop);
+  const commandOptions = options.port === 3000 ? "" : `--port ${stack.port} `;
+  const opened = await openConsole(`local stack at ${url}`, commandOptions, consolePort);
+  stopOnSignal(async () => {
+    await opened.close();
+    await stack.stop();
+  });
   // The local stack has no scheduled sweep. When an operator starts one, it includes all files since the stack's first start.
   const { rememberFirstDay } = await import("../../shared/attachments/sweep.ts");
   await rememberFirstDay(new Date());
@@ -82,6 +95,7 @@ export const start = async (chosen: StartOptions): Promise<void> => {
   console.log(`workflow ${environment.AWS_ENDPOINT_URL_SFN}`);
   console.log(`table ${environment.AWS_ENDPOINT_URL_DYNAMODB}`);
   console.log(`files ${environment.AWS_ENDPOINT_URL_S3}`);
+  console.log(`console ${opened.url}`);
   console.log(`ready ${url}`);
   console.log(examples(url, demo));
 };
