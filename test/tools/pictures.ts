@@ -10,8 +10,8 @@ import { setup } from "./install.ts";
 
 const help = `Usage: npm run pictures
 
-Takes the pictures of the README again: of the API reference, light and dark (docs/images/reference-*.png), and of a terminal
-that shows a refused letter (docs/images/refusal.png). It needs Chromium, which CHROMIUM may name.`;
+Takes the pictures of the README again: of the API reference, light and dark (docs/images/reference-*.png), of a terminal that shows
+a refused letter (docs/images/refusal.png), and of the console that shows its correction (docs/images/console.png). It needs Chromium, which CHROMIUM may name.`;
 
 const folder = join(import.meta.dirname, "../../docs/images");
 
@@ -57,6 +57,21 @@ const pictureRefusal = async (browser: Browser, { call, attachments, environment
   await page.locator("pre").screenshot({ path: join(folder, "refusal.png") });
 };
 
+/** Corrects the refused letter, and takes a picture of the order in the console. */
+const pictureConsole = async (browser: Browser, { call, attachments, demo, admin, output }: LocalService) => {
+  const { ORDER: order = "" } = demo;
+  const { data } = JSON.parse(await (await call("GET", attachments)).text());
+  await call("DELETE", `${attachments}/${data.items[0].data.id}`);
+  await call("POST", attachments, form({ "data[name]": "Letter, with the signature", "data[file_hint]": "LOA" }, pdf()));
+  await admin("order", "checkout", order, "--wait");
+  const address = /^console (.*)$/m.exec(output.stdout)?.[1] ?? "";
+  const page = await browser.newPage({ viewport: { width: 1100, height: 720 }, deviceScaleFactor: 2 });
+  await page.goto(address);
+  await page.goto(new URL(`/order/${order}`, address).href);
+  await page.locator(".mark.red").last().hover();
+  await page.screenshot({ path: join(folder, "console.png") });
+};
+
 const takePictures = async () => {
   if (parseArgs({ options: { help: { type: "boolean" } } }).values.help) return console.log(help);
   setup();
@@ -67,6 +82,7 @@ const takePictures = async () => {
   try {
     await pictureReference(browser, service);
     await pictureRefusal(browser, service);
+    await pictureConsole(browser, service);
   } finally {
     await browser.close();
     await services.remove();
