@@ -62,7 +62,7 @@ describe.skipIf(process.platform === "win32")("./patchbay", () => {
     const file = join(data, "demo.json");
     writeFileSync(
       file,
-      readFileSync(file, "utf8").replace(/"key":"\w+"/, () => '"key":"$(touch ran)\'`touch ran`"'),
+      readFileSync(file, "utf8").replace(/"key":"[^"]+"/, () => '"key":"$(touch ran)\'`touch ran`"'),
     );
     const again = await services.start(["--data", data, "--carrier-url", carrierUrl]);
     const script = `cd '${folder}'; eval "$('${door}' env --port ${new URL(again.url).port})"; printf '%s\\n' "$CARRIER" "$KEY"`;
