@@ -62,7 +62,11 @@ const pictureConsole = async (browser: Browser, { call, attachments, demo, admin
   const { ORDER: order = "" } = demo;
   const { data } = JSON.parse(await (await call("GET", attachments)).text());
   await call("DELETE", `${attachments}/${data.items[0].data.id}`);
-  await call("POST", attachments, form({ "data[name]": "Letter, with the signature", "data[file_hint]": "LOA" }, pdf()));
+  await call(
+    "POST",
+    attachments,
+    form({ "data[name]": "Letter, with the signature", "data[file_hint]": "LOA" }, pdf()),
+  );
   await admin("order", "checkout", order, "--wait");
   const address = /^console (.*)$/m.exec(output.stdout)?.[1] ?? "";
   const page = await browser.newPage({ viewport: { width: 1100, height: 720 }, deviceScaleFactor: 2 });
