@@ -32,7 +32,7 @@ export const meanings = {
     mayStillAct: true,
     settles: "nothing",
   },
-  accepted: { response: "the same to the POST, without either", acted: "yes", mayStillAct: false, settles: "accepted" },
+  accepted: { response: "the same to the POST, without either", acted: "yes", mayStillAct: true, settles: "accepted" },
   uncommitted: {
     response: "any other 2xx, or a 2xx with a page (neither empty nor JSON)",
     acted: "perhaps",
