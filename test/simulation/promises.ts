@@ -317,8 +317,9 @@ const judgeCart = ({ held }: Cart) => {
 };
 
 const judgeHeld = (named: string, item: Item, held: Cart["held"][string] | undefined) => {
-  // What was deleted since the order had the version that is sealed may be withdrawn.
-  hold("nothing is missed", held !== undefined || ledger.deletedAt.has(idOf(item)), named);
+  // What was deleted since the order had the version that is sealed may be withdrawn, or stay as it was.
+  if (ledger.deletedAt.has(idOf(item))) return;
+  hold("nothing is missed", held !== undefined, named);
   if (!held) return;
   // A change after the seal may also have been sent.
   const current = ledger.versions.get(idOf(item))?.filter(({ version }) => Number(version) >= Number(item.version));

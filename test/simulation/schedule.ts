@@ -164,8 +164,12 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   // Only a 422 is a verdict without a reason.
   const reply = { status: "attachments" in words ? 422 : status, body: words };
   const missing = pick<Reply["body"]>("gone in words", [{ error: "not found" }, null]);
-  // One that places orders late must be able to say whether it has.
-  const placesLate = isSo("carrier places late") && isSo("carrier can always say") && !isSo("carrier cannot say");
+  // One that places orders late must be able to say whether it has, and nobody else may say it in its place.
+  const placesLate =
+    isSo("carrier places late") &&
+    isSo("carrier can always say") &&
+    !isSo("carrier cannot say") &&
+    !isSo("carrier under maintenance");
   const movesAt = isSo("carrier moves") ? between("moves at", 1_000, 600_000) : undefined;
   const character: Character = {
     cannotSay: isSo("carrier cannot say") ? pick("says", cannotSay) : undefined,
