@@ -4,7 +4,6 @@ import { useTarget } from "../admin/target.ts";
 import { portOf } from "../local/command.ts";
 import { startConsole } from "./server.ts";
 
-/** `./patchbay console`. */
 const help = `Usage: ./patchbay console [--stack <name> | --port <port>] [--serve <port>]
 
 Shows orders, letters, accounts and switches in a browser on this machine, with your permissions. It changes nothing. Ctrl-C ends it.

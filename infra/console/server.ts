@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { CommandError, explain } from "../admin/command-errors.ts";
 import { serveLocally } from "../local/listen.ts";
 import { html, sourceOf } from "./html.ts";
@@ -16,7 +17,7 @@ const headers = {
   "Cross-Origin-Resource-Policy": "same-origin",
   "Cross-Origin-Opener-Policy": "same-origin",
   "X-Content-Type-Options": "nosniff",
-  "Referrer-Policy": "no-referrer",
+  "Referrer-Policy": "same-origin",
   "Cache-Control": "no-store",
 };
 
@@ -36,7 +37,7 @@ export const startConsole = async (description: string, options: string, port: n
   const layout = ({ title, body, live, commands = ["--help"] }: Page) => html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title} · Patchbay</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/style.css"><script src="/console.js" defer></script></head>
-<body><header><a href="/">Patchbay</a> <span>${description}</span><form action="/find" role="search">
+<body><header><a href="/">Patchbay</a> <span>${description}</span><form action="/find" method="post" role="search">
 <input name="text" aria-label="Find" placeholder="id, key, reference_id, X-Request-Id, account's name"><button>Find</button></form></header>
 <main${live && html` data-live`}><h1>${title}</h1>${body}
 <h2>Commands</h2><ul>${commands.map((one) => html`<li><code>./patchbay ${options}${one}</code></li>`)}</ul></main></body></html>`;
@@ -49,7 +50,7 @@ export const startConsole = async (description: string, options: string, port: n
   const handle = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     for (const [name, value] of Object.entries(headers)) outgoing.setHeader(name, value);
     const { host = "", cookie = "" } = incoming.headers;
-    if (incoming.method !== "GET" && incoming.method !== "HEAD") return outgoing.writeHead(405).end();
+    if (!/^(GET|HEAD|POST)$/.test(incoming.method ?? "")) return outgoing.writeHead(405).end();
     const address = new URL(incoming.url ?? "", "http://127.0.0.1");
     // A cookie does not depend on the port, and several consoles may run.
     const name = `console-${host.replace(/^.*:/, "")}`;
@@ -59,6 +60,8 @@ export const startConsole = async (description: string, options: string, port: n
     const closed = html`<p>Open the address that the console printed when it started: it contains a secret.</p>`;
     if (!isSame(sent?.slice(name.length + 1) ?? "", session))
       return reply(outgoing, 403, { title: "Closed", body: closed });
+    // The form posts, so that an API key that is searched stays out of the browser's history.
+    if (incoming.method === "POST") address.search = await text(incoming);
     const asset = assets.get(address.pathname);
     if (asset) return outgoing.writeHead(200, { "Content-Type": asset.type }).end(asset.text);
     try {

@@ -60,7 +60,9 @@ describe("the console's server", () => {
     ["a page of another port", 403, "/", () => ({ cookie, origin: "http://127.0.0.1:1" })],
     ["a link on another site", 403, "/", () => ({ cookie, "sec-fetch-site": "cross-site" })],
     ["a page of the same host, but another port", 403, "/", () => ({ cookie, "sec-fetch-site": "same-site" })],
-    ["a POST", 405, "/", () => ({ cookie }), "POST"],
+    ["a POST without the cookie", 403, "/find", () => ({}), "POST"],
+    ["a POST of another page", 403, "/find", () => ({ cookie, origin: "http://127.0.0.1:1" }), "POST"],
+    ["a PUT", 405, "/", () => ({ cookie }), "PUT"],
     ["the cookie", 200, "/", () => ({ cookie })],
     ["the cookie among others", 200, "/", () => ({ cookie: `a=b; ${cookie}; c=d` })],
   ])("answers %s with %d", async (_, status, path, headers, method) => {
@@ -77,7 +79,7 @@ describe("the console's server", () => {
       "cross-origin-resource-policy": "same-origin",
       "cross-origin-opener-policy": "same-origin",
       "x-content-type-options": "nosniff",
-      "referrer-policy": "no-referrer",
+      "referrer-policy": "same-origin",
       "cache-control": "no-store",
     });
     expect(headers).not.toHaveProperty("access-control-allow-origin");
@@ -142,7 +144,10 @@ describe("the console's pages", () => {
     expect(shown.body).toMatch(/\(set\)[\s\S]*switch\.created/);
     for (const { body } of [account, shown])
       for (const hidden of ["secret-of-the-switch", order.key]) expect(body).not.toContain(hidden);
-    expect((await open(`/find?text=${order.key}`)).location).toMatch(/^\/api_key\/\w{26}$/);
+    const body = new URLSearchParams({ text: order.key });
+    const init = { method: "POST", headers: { cookie }, body, redirect: "manual" } as const;
+    const found = await fetch(new URL("/find", served.url), init);
+    expect(found.headers.get("location")).toMatch(/^\/api_key\/\w{26}$/);
   });
 
   it.each([
