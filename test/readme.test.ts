@@ -104,7 +104,7 @@ describe("the READMEs", () => {
         ...[...inline, ...lines].flatMap((code) => /\bpatchbay (?:--(?:stack|port) \S+ )?(\w.*)/.exec(code)?.[1] ?? []),
         ...inline.filter((code) => program.commands.some((one) => one.name() === code.split(" ")[0])),
       ]);
-    const programs = ["start", "carrier", "docs", "synth", "deploy", "deploy-local", "destroy"];
+    const programs = ["start", "console", "carrier", "docs", "synth", "deploy", "deploy-local", "destroy"];
     const wrong = named.filter((called) => {
       if (programs.includes(called.split(" ")[0] ?? "")) return false;
       const words = called.replace(/[#|)].*/, "").split(" ");
