@@ -23,7 +23,7 @@ export const receiptsOfOrder = async (orderId: string) => {
   for (let start = 0; start < requests.length; start += checkoutLimits.requestsAtOnce) {
     const some = requests.slice(start, start + checkoutLimits.requestsAtOnce);
     const read = async (request: string) => (await receiptsOf(request)).map((receipt) => ({ request, receipt }));
-    receipts.push(...(await Promise.all(some.map(read))).flat());
+    for (const one of (await Promise.all(some.map(read))).flat()) receipts.push(one);
   }
   return { requests: new Set(requests), receipts };
 };

@@ -88,7 +88,7 @@ const readBatch = async (wanted: readonly Key[]): Promise<Item[]> => {
     const RequestItems = { [table]: { Keys: [...remaining], ConsistentRead: true } };
     const command = new BatchGetCommand({ RequestItems });
     const { Responses, UnprocessedKeys } = await dynamodb().send(command).catch(unavailableAs503);
-    found.push(...(Responses?.[table] ?? []));
+    for (const item of Responses?.[table] ?? []) found.push(item);
     remaining = UnprocessedKeys?.[table]?.Keys ?? [];
     if (remaining.length === 0) return found;
     await backOff(attempt, new Error("dynamodb BatchGetItem left keys unprocessed."));
@@ -126,7 +126,7 @@ export const query = async (
       ExclusiveStartKey: start,
     });
     const response = await dynamodb().send(command).catch(unavailableAs503);
-    items.push(...(response.Items ?? []));
+    for (const item of response.Items ?? []) items.push(item);
     start = response.LastEvaluatedKey;
   } while (start && items.length < limit);
   return items;

@@ -162,9 +162,8 @@ export const parseFile = (document: unknown, allowed: readonly SectionName[]) =>
   const onBehalfOf = parse(z.optional(OnBehalfOf), sections.get("on_behalf_of"), ["on_behalf_of"]);
   const forbidden = sectionNames.filter((name) => sections.has(name) && !allowed.includes(name));
   const misplaced = `can't be in this file, which may have ${allowed.join(" and ")} only`;
-  problems.push(
-    ...forbidden.map((name) => problemIn("body", pointer([name]), "constraint.enum", misplaced, { allowed })),
-  );
+  for (const name of forbidden)
+    problems.push(problemIn("body", pointer([name]), "constraint.enum", misplaced, { allowed }));
   const known: readonly string[] = ["$schema", "dry_run", "on_behalf_of", ...sectionNames];
   const unknown = [...sections.keys()].filter((name) => !known.includes(name));
   if (unknown.length > 0) problems.push({ in: "body", pointer: "", ...unknownProperties(unknown, known) });

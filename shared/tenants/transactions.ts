@@ -61,7 +61,7 @@ export const writeAll = async <E extends EntryWrites>(
     } catch (cause) {
       return { written, cause };
     }
-    written.push(...transaction.entries);
+    for (const entry of transaction.entries) written.push(entry);
   }
   return undefined;
 };
