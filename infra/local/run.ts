@@ -68,7 +68,8 @@ const urlOf = (name: string, sent: string | undefined): URL | undefined => {
   const value = sent?.trim();
   if (!value) return undefined;
   if (/^https?:\/\/[^\s\\]+$/.test(value) && URL.canParse(value)) return new URL(value);
-  throw new Error(`${name} must be an http: or https: URL, not ${value.replace(/\/\/.*@/, "//…@")}.`);
+  const shown = value.includes("@") ? `…${value.slice(value.lastIndexOf("@"))}` : value;
+  throw new Error(`${name} must be an http: or https: URL, not ${shown}.`);
 };
 
 const carrierUrlOf = (name: string, value: string | undefined): string | undefined => {

@@ -77,7 +77,7 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
     outcome_unknown,
     carrier,
     sealed: false,
-    accepted: false,
+    accepted: null,
     checked_out,
     consecutive_waits: 0,
     last_answer: null,

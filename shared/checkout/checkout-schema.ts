@@ -33,8 +33,11 @@ export const CheckoutRun = z.object({
   carrier: z.nullable(z.string()),
   /** This run has sealed the order, for the checkout of the cart. */
   sealed: z.boolean(),
-  /** The carrier has accepted this run's checkout of the cart, but has not said that it is done. The run asks until it says so. */
-  accepted: z.boolean(),
+  /**
+   * The carrier has accepted this run's checkout of the cart, and the run asks until the carrier says that it is done. `open`: the
+   * carrier has said that it is not. So it can say, and a response that says nothing of it is not the carrier's.
+   */
+  accepted: z.nullable(z.enum(["unsaid", "open"])),
   /** The carrier has responded that it has checked the cart out. This is final. */
   checked_out: z.boolean(),
   /** How often in a row the run has waited for the carrier. */

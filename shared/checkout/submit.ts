@@ -101,12 +101,20 @@ const withoutAnswer = ({ failure, wait_seconds }: Extract<CartAnswer, { cart: "l
 /** Some carriers accept the checkout before they place the order, so an open cart is asked for again. */
 const askWhenAccepted = async (submission: Submission, announced: string, changes: Changes = {}) => {
   const answer = await askUpstream(submission.ref.order_id);
-  if (answer.cart === "checked out" || answer.cart === "cannot say") return complete(submission);
+  const { accepted } = submission.before;
+  if (answer.cart === "checked out" || (answer.cart === "cannot say" && accepted !== "open"))
+    return complete(submission);
   const giveUp =
     "The carrier has accepted the checkout of the cart, but for too long says that the cart is not checked out: ask it why.";
   const open = { giveUp, last_answer: "it has accepted the checkout and not completed it", wait_seconds: 0 };
   const wait = answer.cart === "later" ? withoutAnswer(answer) : open;
-  return postpone(submission, announced, wait, { doubt: true }, { ...changes, accepted: true });
+  return postpone(
+    submission,
+    announced,
+    wait,
+    { doubt: true },
+    { ...changes, accepted: answer.cart === "open" ? "open" : (accepted ?? "unsaid") },
+  );
 };
 
 /** Records at once that the carrier has checked the cart out, which is final whatever has happened to the run meanwhile. */
@@ -292,7 +300,7 @@ const conclude = async (
     ...also,
     run: {
       update: keys.checkout(order_id),
-      set: { ...changes, outcome_unknown: doubt, ...(!doubt && { sealed: false, accepted: false }) },
+      set: { ...changes, outcome_unknown: doubt, ...(!doubt && { sealed: false, accepted: null }) },
       when: isStill(submission, announced),
     },
     order: doubt ? undefined : { ...lift, ...also.order },

@@ -116,7 +116,8 @@ const limitRows = {
 
 const settled: Readonly<Record<Meaning["settles"], string>> = {
   done: "done",
-  accepted: "the GET decides: `true` or cannot say: done; `false`: nothing, and the run asks again later",
+  accepted:
+    "the GET decides: `true`, or cannot say and has never said `false`: done; `false`: nothing, and the run asks again later",
   gone: "withdrawn, if the carrier has not confirmed the attachment or an earlier DELETE may have acted. Else nothing: the run fails, and the next DELETE takes the same response",
   differs: "once no attempt may still act: the cart differs from the manifest, so the run forwards again what differs",
   refused: "refused, once no attempt may still act",

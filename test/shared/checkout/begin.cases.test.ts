@@ -57,7 +57,7 @@ describe("the start of a run", () => {
       outcome_unknown: false,
       carrier: null,
       sealed: false,
-      accepted: false,
+      accepted: null,
       checked_out: false,
       calls_end_by: at(0),
     };

@@ -152,10 +152,11 @@ describe("a checkout whose process was killed", () => {
     expect(checked_out).toBe(true);
     expect(withdrawn.map(({ attachment_id }) => attachment_id)).toEqual(deleted.slice(0, 1));
     const withdrawals = new Set(calls.filter(({ method }) => method === "DELETE").map((one) => one.idempotency_key));
-    expect(withdrawals.size).toBe(deleted.length);
+    expect(withdrawals.size).toBe(withdrawn.length);
     const others = calls.filter(({ path }) => !deleted.some((id) => path.endsWith(id)));
     const keys = new Set(others.map(({ idempotency_key }) => idempotency_key));
-    expect(keys.size).toBe(expected.length + 1);
+    // What came after the first checkout of the cart makes another manifest, so another call.
+    expect(keys.size).toBe(expected.length + (moment.endsWith("GET") ? 2 : 1));
     expect(await checkHistory(order.id)).toEqual([]);
   });
 

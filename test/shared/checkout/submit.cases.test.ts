@@ -79,7 +79,7 @@ describe("the checkout of the cart", () => {
       Array(4).fill(says(false)),
       1,
       wait(1),
-      doubted({ accepted: false, last_answer: 'it responded with 200 {"checked_out":false}', calls_end_by: at(40) }),
+      doubted({ accepted: null, last_answer: 'it responded with 200 {"checked_out":false}', calls_end_by: at(40) }),
     ],
     [
       "is answered by somebody else's page",
@@ -149,7 +149,8 @@ describe("the checkout of the cart", () => {
     expect(cart).toBe(stored?.status === "SUCCEEDED" ? "CHECKED_OUT" : "CART");
   });
 
-  const accepted = (last_answer: string) => doubted({ status: "RUNNING", accepted: true, last_answer });
+  const accepted = (said: "unsaid" | "open", last_answer: string) =>
+    doubted({ status: "RUNNING", accepted: said, last_answer });
   const notYet = "it has accepted the checkout and not completed it";
   const words = {
     fault: / 409 .*\. Ask the carrier, or whoever .* what it means, then start /,
@@ -164,8 +165,14 @@ describe("the checkout of the cart", () => {
   it.each<[string, CarrierResponse, CarrierResponse, object, After]>([
     ["an empty 2xx", 204, says(true), done, ended],
     ["an empty 2xx if it cannot say", 200, 404, done, ended],
-    ["a 2xx with another document, which is repeated", [201, {}, '{"id":7}'], says(false), wait(1), accepted(notYet)],
-    ["a 2xx, once it is available", 200, busy, wait(60), accepted(was503)],
+    [
+      "a 2xx with another document, which is repeated",
+      [201, {}, '{"id":7}'],
+      says(false),
+      wait(1),
+      accepted("open", notYet),
+    ],
+    ["a 2xx, once it is available", 200, busy, wait(60), accepted("unsaid", was503)],
     ["a 409", conflict("checked out"), says(true), done, ended],
     ["a 409 if it cannot say", conflict("checked out"), 405, done, ended],
     ["a 409, so it is not done", conflict("scanning"), says(false), fails, open(refusedAs("fault"))],
@@ -174,7 +181,7 @@ describe("the checkout of the cart", () => {
     ["a 409 with a reason: a doubt if it cannot say", refuses(409, "no"), 404, fails, doubted(refusedAs("fault"))],
     ["somebody else's 409", foreign, says(false), fails, open(refusedAs("fault"))],
     ["somebody else's 409: a doubt if it cannot say", foreign, 501, fails, doubted(refusedAs("fault"))],
-    ["a 409, once it is available", conflict("checked out"), busy, wait(60), doubted({ accepted: false })],
+    ["a 409, once it is available", conflict("checked out"), busy, wait(60), doubted({ accepted: null })],
   ])("is asked for after %s", async (_, response, answer, next, { run, sealed }) => {
     const { order, state } = await storedOrder(forwardableType);
     await running(order);
@@ -192,7 +199,7 @@ describe("the checkout of the cart", () => {
     for (const consecutive_waits of [1, 2, 3]) {
       expect(await submitOrder({ ...waiting, consecutive_waits })).toMatchObject({ next: "WAIT_TO_SUBMIT" });
       expect([await readRun(order), await isSealed(order)]).toMatchObject([
-        { accepted: true, outcome_unknown: true },
+        { accepted: "open", outcome_unknown: true },
         true,
       ]);
     }
@@ -203,8 +210,16 @@ describe("the checkout of the cart", () => {
       /accepted the checkout .*, but for too long .*\. The next run asks the carrier first/,
     );
     expect(await readRun(order)).toMatchObject({ status: "FAILED", failure: "fault", reason });
-    await running(order, { outcome_unknown: true, sealed: true, accepted: true });
+    await running(order, { outcome_unknown: true, sealed: true, accepted: "unsaid" });
     expect([await submitOrder(waiting), await get(keys.order(order))]).toMatchObject([done, { state: "CHECKED_OUT" }]);
+  });
+
+  it("that the carrier has called open is not done because a later response cannot say", async () => {
+    const { order, state } = await storedOrder(forwardableType);
+    await running(order, { outcome_unknown: true, sealed: true, accepted: "open" });
+    carrier.respondInTurn(404);
+    expect(await submitOrder({ ...(await state()), run: "this" })).toMatchObject({ next: "WAIT_TO_SUBMIT" });
+    expect(await readRun(order)).toMatchObject({ status: "RUNNING", accepted: "open", last_answer: notYet });
   });
 
   it.each<[string, CarrierResponse[], object, object]>([
