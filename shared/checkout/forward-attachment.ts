@@ -42,7 +42,9 @@ export type Done =
 
 /**
  * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and that the
- * attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment.
+ * attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment. An
+ * announcement that replaces a receipt is also checked before: two copies of a step that has lost its lock, as after a redrive, would
+ * restore each other's announcements instead of the receipt.
  */
 export const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<Done> => {
   const { request } = target;
@@ -51,6 +53,8 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   const known = ofThisCarrier(receipt);
   if (known && announced.version !== known.version && isInFlight(known))
     return waitForCall(known, `${subject(request, known)} cannot be sent with its new metadata yet`);
+  const outdated = receipt && (await resultIfOutdated(target, announced));
+  if (outdated) return outdated;
   if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
   const call = { target, before: receipt, announced };
   const parent = parentOf(target, announced);

@@ -384,6 +384,23 @@ describe("forwarding an order", () => {
     }
   });
 
+  it("writes no receipt without its lock, because two copies would restore each other's announcements", async () => {
+    const { order, own, first, update } = await attachedOne();
+    carrier.respondInTurn(201);
+    await running(order);
+    await forwardOrder(first);
+    await update(0, own, { name: "New" });
+    await running(order, { run: "other" });
+    const written: string[] = [];
+    const stop = interceptTableCalls(async ({ operation, items }, pass) => {
+      if (operation === "TransactWriteItems") written.push(...items.map(({ sk }) => String(sk)));
+      return pass();
+    });
+    expect(await forwardOrder(first)).toMatchObject({ next: "FAIL" });
+    stop();
+    expect(written.filter((sk) => sk.startsWith("RECEIPT#"))).toEqual([]);
+  });
+
   const tooMuch = "The order has more attachments than one run can forward: start the checkout again.";
   it.each([
     [300_000, 3, "SUBMIT", null],
