@@ -20,6 +20,7 @@ import { newSwitch } from "../../support/fixtures/switches.ts";
 import { addMessagingNumbers, tenants } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
+import { extent } from "../../support/setup/extent.ts";
 
 /** Runs a command, and sends Ctrl-C once its stderr matches. */
 const interrupted = async (args: readonly string[], after: RegExp) => {
@@ -177,7 +178,7 @@ describe("orders whose last run has failed", () => {
     expect((await admin(["order", "list", "--failure", "other"])).code).toBe(2);
   });
 
-  it("are started again ten at once", async () => {
+  it.runIf(extent !== "sample")("are started again ten at once", async () => {
     const names = Array.from({ length: 12 }, (_, n) => `o${n}`);
     const orders = Object.fromEntries(names.map((name) => [name, { account: "a" }]));
     const made = await apply({ accounts: { a: { name: "Acme" } }, orders });

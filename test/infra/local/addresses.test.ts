@@ -90,7 +90,7 @@ it.each([
   ["--carrier-url carrier.example", {}, "--carrier-url must be an http: or https: URL, not carrier.example."],
   ["--carrier-url https://x/?y=1", {}, "--carrier-url must have no query and no fragment, because"],
   ["--carrier-url https://anna:secret@x", {}, "--carrier-url must have no user name and no password: CARRIER_TOKEN"],
-  ["--events-to htp://anna:secret@x/y", {}, "--events-to must be an http: or https: URL, not htp://…@x/y."],
+  ["--events-to htp://anna:secret@x/y", {}, "--events-to must be an http: or https: URL, not …@x/y."],
   ["--events-to http://anna:100%@x", {}, "--events-to has a percent sign in its user name or password: write it as"],
   ["--quiet", { CARRIER_URL: "http://x/a b" }, "CARRIER_URL must be an http: or https: URL, not http://x/a b."],
   ["--quiet", { CARRIER_URL: "ftp://x" }, "CARRIER_URL must be an http: or https: URL, not ftp://x."],
