@@ -102,7 +102,8 @@ const pause = async (until: number, why: string, { progress, waitMs }: Eraser): 
   const end = until + waitMs;
   if (end <= Date.now()) return;
   progress.waiting = `waiting until ${new Date(end).toISOString()}, because ${why}`;
-  await sleep(end - Date.now());
+  // A timer can fire a millisecond early.
+  while (Date.now() < end) await sleep(end - Date.now());
   progress.waiting = undefined;
 };
 
