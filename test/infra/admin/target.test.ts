@@ -80,7 +80,7 @@ describe("a stack on an emulator", () => {
     return env;
   };
 
-  it("is found by --stack after deploy:local", async () => {
+  it("is found by --stack after deploy-local", async () => {
     const { code, stderr } = await admin(["--stack", "Patchbay-here", "account", "list"], { env: await noted() });
     expect([code, withoutProgress(stderr)]).toEqual([0, `Target: stack Patchbay-here at ${url}\n`]);
   });
