@@ -78,21 +78,22 @@ const severityOf = (ending: Ending): number => {
   return ending.kind === "stop" ? Number.POSITIVE_INFINITY : -1;
 };
 
+const tooMuch = {
+  time: "The order has more attachments than one run can forward: start the checkout again.",
+  changed: keepsChanging,
+};
+
 const resultOf = async (ref: RunRef, state: State, ending: Ending | undefined): Promise<StepResult> => {
   if (ending === undefined) return { ...state, consecutive_waits: 0, next: "SUBMIT" };
   if (ending.kind === "stop") return { ...state, next: "FAIL" };
-  if (state.passes_left <= 0 || state.consecutive_waits >= checkoutLimits.consecutiveWaits) {
-    const reason =
-      ending.kind === "time"
-        ? "The order has more attachments than one run can forward: start the checkout again."
-        : ending.kind === "changed"
-          ? keepsChanging
-          : ending.reason;
-    await stopRun(ref, "fault", reason);
+  const rounds = state.rounds + (ending.kind === "changed" ? 1 : 0);
+  const isLast = state.passes_left <= 0 || state.consecutive_waits >= checkoutLimits.consecutiveWaits;
+  // As in `submit`, the first changes need no pass.
+  if (isLast && !(rounds > state.rounds && rounds <= checkoutLimits.rounds)) {
+    await stopRun(ref, "fault", ending.kind === "wait" ? ending.reason : tooMuch[ending.kind]);
     return { ...state, next: "FAIL" };
   }
-  if (ending.kind === "time") return { ...state, next: "FORWARD" };
-  if (ending.kind === "changed") return { ...state, rounds: state.rounds + 1, next: "FORWARD" };
+  if (ending.kind !== "wait") return { ...state, rounds, next: "FORWARD" };
   const wait_seconds = pauseSeconds(state.consecutive_waits, ending.wait_seconds, Math.random);
   const consecutive_waits = state.consecutive_waits + 1;
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();

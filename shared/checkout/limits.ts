@@ -6,7 +6,7 @@ import { env } from "../env.ts";
  * Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
  */
 export const checkoutLimits = {
-  /** How often one run may forward. It forwards again when a step's time is up, after waits, and after changes. */
+  /** How often one run may forward, besides its first rounds and corrections: when a step's time is up, after waits, and after changes. */
   passes: 48,
   /** How often a run forwards again because the order has changed, before it seals the order as it was when it last began to forward. */
   rounds: 3,

@@ -28,7 +28,22 @@ import {
 } from "./manifest.ts";
 import { lateChanges } from "./plan.ts";
 
-type Submission = { readonly ref: RunRef; readonly state: State; readonly before: CheckoutRun };
+type Changes = Partial<CheckoutRun>;
+
+type Submission = {
+  readonly ref: RunRef;
+  readonly state: State;
+  /** The run as this copy of the step has read it. */
+  readonly before: CheckoutRun;
+  /** The run's `calls_end_by`, unless another copy of the step has called since. */
+  readonly announced: string;
+  /** What this copy has learnt about the run's calls. It is recorded with the step's result. */
+  readonly learnt: Changes;
+};
+
+/** Whether it stays unknown whether the cart is checked out. */
+const doubt = { outcome_unknown: true };
+const noDoubt = { outcome_unknown: false };
 
 /**
  * Seals the order, checks the carrier's cart out, and then the order. If an earlier run left it unknown whether the cart is checked
@@ -41,7 +56,7 @@ export const submitOrder = async ({ run, ...state }: State & RunRef): Promise<St
   const before = await readRun(ref.order_id);
   if (before?.run === run && before.status === "SUCCEEDED") return { ...state, next: "DONE", reason: before.reason };
   if (before?.run !== run || before.status !== "RUNNING") return { ...state, next: "FAIL" };
-  const submission = { ref, state, before };
+  const submission = { ref, state, before, announced: before.calls_end_by, learnt: {} };
   if (before.checked_out) return finish(submission);
   if (before.outcome_unknown && before.carrier !== currentCarrier()) return stopForOtherCarrier(submission);
   return before.outcome_unknown && (!before.sealed || before.accepted) ? ask(submission) : checkOutCart(submission);
@@ -50,14 +65,15 @@ export const submitOrder = async ({ run, ...state }: State & RunRef): Promise<St
 /** Only the carrier that was called can say what it has done. */
 const stopForOtherCarrier = (submission: Submission) => {
   const reason = `The carrier's address has changed. ${unknownCart} Ask the carrier that was called, and record the outcome with order settle.`;
-  return stop(submission, submission.before.calls_end_by, { reason, failure: "fault" }, { doubt: true });
+  return stop(submission, { ...doubt, failure: "fault", reason });
 };
 
-/** Forwards again because the order or the carrier has changed, if the run has passes left. */
-const forwardAgain = async ({ ref, state }: Submission, rounds = state.rounds): Promise<StepResult> => {
-  if (state.passes_left > 0) return { ...roundOf(state), rounds };
+/** Forwards again because the order or the carrier has changed. The first changes need no pass, so an outage leaves the run time for them. */
+const forwardAgain = async ({ ref, state }: Submission): Promise<StepResult> => {
+  const rounds = state.rounds + 1;
+  if (state.passes_left > 0 || rounds <= checkoutLimits.rounds) return { ...roundOf(state), rounds };
   const reason = keepsChanging;
-  await updateRun(ref, { status: "STOPPING", reason, failure: "fault" }, { status: "RUNNING", outcome_unknown: false });
+  await updateRun(ref, { status: "STOPPING", reason, failure: "fault" }, { status: "RUNNING", ...noDoubt });
   return { ...state, next: "FAIL" };
 };
 
@@ -76,21 +92,21 @@ const lookAgain = ({ state }: Submission): StepResult => {
  */
 const ask = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
-  if (before.accepted) return askWhenAccepted(submission, before.calls_end_by);
-  const secondsLeft = secondsUntil(before.calls_end_by, new Date());
+  if (before.accepted) return askWhenAccepted(submission);
+  const { calls_end_by } = before;
+  const secondsLeft = secondsUntil(calls_end_by, new Date());
   if (secondsLeft > 0) {
-    const waiting = { last_answer: earlierCall, next_try_at: before.calls_end_by };
-    await updateRun(ref, waiting, { status: "RUNNING", calls_end_by: before.calls_end_by });
+    const waiting = { last_answer: earlierCall, next_try_at: calls_end_by };
+    await updateRun(ref, waiting, { status: "RUNNING", calls_end_by });
     return { ...state, next: "WAIT_TO_SUBMIT", wait_seconds: secondsLeft };
   }
   const answer = await askUpstream(ref.order_id);
   if (answer.cart === "checked out") return finish(submission);
-  if (answer.cart === "later") return postpone(submission, before.calls_end_by, withoutAnswer(answer), { doubt: true });
+  if (answer.cart === "later") return postpone(submission, withoutAnswer(answer), doubt);
   const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;
   if (answer.cart === "cannot say" && isSealed) return checkOutCart(submission);
-  const { calls_end_by } = before;
   const known = { calls_end_by: later(new Date(), calls_end_by, 0), consecutive_waits: 0, ...nothingToRetry };
-  return conclude(submission, calls_end_by, known, { doubt: false }, roundOf(state));
+  return conclude(submission, { ...known, ...noDoubt }, roundOf(state));
 };
 
 const withoutAnswer = ({ failure, wait_seconds }: Extract<CartAnswer, { cart: "later" }>): Wait => {
@@ -99,27 +115,21 @@ const withoutAnswer = ({ failure, wait_seconds }: Extract<CartAnswer, { cart: "l
 };
 
 /** Some carriers accept the checkout before they place the order, so an open cart is asked for again. */
-const askWhenAccepted = async (submission: Submission, announced: string, changes: Changes = {}) => {
+const askWhenAccepted = async (submission: Submission) => {
   const answer = await askUpstream(submission.ref.order_id);
-  const { accepted } = submission.before;
-  if (answer.cart === "checked out" || (answer.cart === "cannot say" && accepted !== "open"))
+  const before = submission.before.accepted ?? "unsaid";
+  if (answer.cart === "checked out" || (answer.cart === "cannot say" && before === "unsaid"))
     return complete(submission);
+  const accepted = answer.cart === "open" ? "open" : before;
   const giveUp =
     "The carrier has accepted the checkout of the cart, but for too long says that the cart is not checked out: ask it why.";
   const open = { giveUp, last_answer: "it has accepted the checkout and not completed it", wait_seconds: 0 };
-  const wait = answer.cart === "later" ? withoutAnswer(answer) : open;
-  return postpone(
-    submission,
-    announced,
-    wait,
-    { doubt: true },
-    { ...changes, accepted: answer.cart === "open" ? "open" : (accepted ?? "unsaid") },
-  );
+  return postpone(submission, answer.cart === "later" ? withoutAnswer(answer) : open, { ...doubt, accepted });
 };
 
 /** Records at once that the carrier has checked the cart out, which is final whatever has happened to the run meanwhile. */
 const complete = async (submission: Submission): Promise<StepResult> => {
-  await updateRun(submission.ref, { checked_out: true }, { outcome_unknown: true });
+  await updateRun(submission.ref, { checked_out: true }, doubt);
   return finish(submission);
 };
 
@@ -134,24 +144,21 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   if (!outcome_unknown && state.carrier !== carrier) return forwardAgain(submission);
   const receipts = await receiptsOfOrder(ref.order_id);
   const endsBy = Date.now() + maxCallMs(0);
-  const calls_end_by = later(new Date(), before.calls_end_by, graceMs());
-  const announced = { outcome_unknown: true, carrier, calls_end_by, ...(!outcome_unknown && { sealed: true }) };
+  const announced = later(new Date(), before.calls_end_by, graceMs());
+  const set = { ...doubt, carrier, calls_end_by: announced, ...(!outcome_unknown && { sealed: true }) };
   const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
   const isUnchanged = !isSealedAsRead(state) && { attachments_version: state.version };
   const when = { exists: true, equals: { ...isUnchanged, receipts_version: state.receipts_version ?? undefined } };
   const unmet = await transact({
-    run: {
-      update: keys.checkout(ref.order_id),
-      set: announced,
-      when: { equals: { ...isOwn(submission), outcome_unknown, calls_end_by: before.calls_end_by } },
-    },
+    run: { update: keys.checkout(ref.order_id), set, when: { equals: { ...asKnown(submission), outcome_unknown } } },
     order: outcome_unknown ? undefined : { update: keys.order(ref.order_id), set: { seal }, when },
   });
   if (unmet?.has("run")) return lookAgain(submission);
-  if (unmet) return forwardAgain(submission, state.rounds + 1);
+  if (unmet) return forwardAgain(submission);
   const sentAt = Date.now();
   const response = await checkOutUpstream(ref.order_id, manifestOf(receipts, carrier), endsBy);
-  return recordResponse({ ...submission, receipts }, calls_end_by, sentAt, response);
+  const calls_end_by = later(new Date(), before.calls_end_by, response.mayStillAct ? lateMs(0) : 0);
+  return recordResponse({ ...submission, announced, learnt: { calls_end_by }, receipts, response }, sentAt);
 };
 
 /**
@@ -161,69 +168,47 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
 const isSealedAsRead = ({ rounds, read_at }: State): boolean =>
   rounds >= checkoutLimits.rounds && Date.now() - Date.parse(read_at ?? "") < checkoutLimits.workMs;
 
-const isOwn = ({ ref }: Submission) => ({ run: ref.run, status: "RUNNING", checked_out: false }) as const;
+/** The run, if no other copy of this step has called since. */
+const asKnown = ({ ref, announced }: Submission) =>
+  ({ run: ref.run, status: "RUNNING", checked_out: false, calls_end_by: announced }) as const;
 
-/** The run as this copy of the step has announced its call. */
-const isStill = (submission: Submission, announced: string) =>
-  ({ equals: { ...isOwn(submission), calls_end_by: announced } }) as const;
-
-type Sent = Submission & { readonly receipts: OrderReceipts };
+type Sent = Submission & { readonly receipts: OrderReceipts; readonly response: CarrierResponse };
 
 /** Records what the response to the checkout of the cart settles: see carrier-responses.ts. */
-const recordResponse = async (
-  submission: Sent,
-  announced: string,
-  sentAt: number,
-  response: CarrierResponse,
-): Promise<StepResult> => {
-  const { before } = submission;
+const recordResponse = async (sent: Sent, sentAt: number): Promise<StepResult> => {
+  const { before, response } = sent;
   const { settles } = response;
-  const now = new Date();
+  if (settles === "done") return complete(sent);
+  if (settles === "accepted") return askWhenAccepted(sent);
+  const outcome_unknown = before.outcome_unknown || response.mayHaveActed;
   // The same call of another copy of this step, or of one that was killed, may still be in flight.
   const isInFlight = response.mayStillAct || Date.parse(before.calls_end_by) > sentAt;
-  if (settles === "done") return complete(submission);
-  const calls_end_by = later(now, before.calls_end_by, response.mayStillAct ? lateMs(0) : 0);
-  if (settles === "accepted") return askWhenAccepted(submission, announced, { calls_end_by });
-  const mayHaveActed = before.outcome_unknown || response.mayHaveActed;
   if (settles === "nothing" || isInFlight) {
     const last_answer = describeFailure(response);
     const giveUp = `The carrier was unavailable for too long to check the cart out: ${last_answer}. ${startAgain}`;
-    const wait_seconds = settles === "nothing" ? response.wait_seconds : secondsUntil(calls_end_by, now);
-    return postpone(
-      submission,
-      announced,
-      { giveUp, last_answer, wait_seconds },
-      { doubt: mayHaveActed },
-      { calls_end_by },
-    );
+    const inFlight = secondsUntil(sent.learnt.calls_end_by ?? "", new Date());
+    const wait_seconds = settles === "nothing" ? response.wait_seconds : inFlight;
+    return postpone(sent, { giveUp, last_answer, wait_seconds }, { outcome_unknown });
   }
-  if (settles === "differs") return correctReceipts(submission, announced, response, calls_end_by);
-  if (settles === "conflict") return decideConflict(submission, announced, response, calls_end_by);
-  if (settles === "refused") return stopRefused(submission, announced, response, calls_end_by);
+  if (settles === "differs") return correctReceipts(sent);
+  if (settles === "conflict") return decideConflict(sent);
+  if (settles === "refused") return stopRefused(sent);
   const reason = `The carrier did not check the cart out: ${describeDenial(response)}`;
-  return stop(submission, announced, { reason, failure: "fault", calls_end_by }, { doubt: mayHaveActed });
+  return stop(sent, { outcome_unknown, failure: "fault", reason });
 };
 
 /** Takes what the carrier says that its cart has for true, and forwards again what differs. */
-const correctReceipts = async (
-  submission: Sent,
-  announced: string,
-  response: CarrierResponse,
-  calls_end_by: string,
-): Promise<StepResult> => {
-  const { ref, state, receipts } = submission;
+const correctReceipts = async (sent: Sent): Promise<StepResult> => {
+  const { ref, state, receipts, response } = sent;
   const corrections = correctionsOf(receipts, response.json, currentCarrier());
   if (corrections.length === 0 || state.corrections_left <= 0) {
     const often = corrections.length > 0 ? `, after ${checkoutLimits.corrections} corrections` : "";
     const reason = `The carrier's cart differs from what it has confirmed${often}: ${describeRefusal(response)}. Ask the carrier what its cart has, then start the checkout again.`;
-    return stop(submission, announced, { reason, failure: "fault", calls_end_by }, { doubt: false });
+    return stop(sent, { ...noDoubt, failure: "fault", reason });
   }
   const [first = {}, ...rest] = correctionWrites(corrections);
   const next = { ...roundOf(state), corrections_left: state.corrections_left - 1 };
-  const result = await conclude(submission, announced, { calls_end_by }, { doubt: false }, next, {
-    ...first,
-    order: moved(ref),
-  });
+  const result = await conclude(sent, noDoubt, next, { ...first, order: moved(ref) });
   if (result.next !== "FORWARD") return result;
   for (const some of rest) {
     const still = { equals: { run: ref.run, ...forwarding } };
@@ -239,90 +224,76 @@ const moved = ({ order_id }: RunRef) =>
   ({ update: keys.order(order_id), add: { receipts_version: 1 }, when: { exists: true } }) as const;
 
 /** Records the verdicts on letters that a refusal contains, then ends the run. */
-const stopRefused = async (submission: Sent, announced: string, response: CarrierResponse, calls_end_by: string) => {
-  const { ref, receipts } = submission;
+const stopRefused = async (sent: Sent) => {
+  const { ref, receipts, response, announced } = sent;
   // As `conclude`: if another copy has called since, that copy decides.
-  const when = isStill(submission, announced);
+  const when = { equals: asKnown(sent) };
   const run = { update: keys.checkout(ref.order_id), set: { calls_end_by: announced }, when };
   for (const some of await verdictWrites(ref, receipts, response, currentCarrier()))
-    if (await transact({ ...some, run })) return lookAgain(submission);
-  return stop(submission, announced, { reason: refusal(response), failure: "refused", calls_end_by }, { doubt: false });
+    if (await transact({ ...some, run })) return lookAgain(sent);
+  const reason = `The carrier refused to check the cart out: ${describeRefusal(response)}`;
+  return stop(sent, { ...noDoubt, failure: "refused", reason });
 };
 
-const refusal = (response: CarrierResponse) =>
-  `The carrier refused to check the cart out: ${describeRefusal(response)}`;
-
 /** A 409 may mean that the cart is checked out, be another conflict, or come from a gateway. The carrier's GET decides, if it can. */
-const decideConflict = async (
-  submission: Sent,
-  announced: string,
-  response: CarrierResponse,
-  calls_end_by: string,
-): Promise<StepResult> => {
-  const { reason: words, json } = response;
-  const answer = await askUpstream(submission.ref.order_id);
-  if (answer.cart === "checked out") return complete(submission);
-  if (answer.cart === "later")
-    return postpone(submission, announced, withoutAnswer(answer), { doubt: true }, { calls_end_by });
-  if (answer.cart === "cannot say" && words === null && json !== undefined) {
+const decideConflict = async (sent: Sent): Promise<StepResult> => {
+  const { reason: words, json } = sent.response;
+  const answer = await askUpstream(sent.ref.order_id);
+  if (answer.cart === "checked out") return complete(sent);
+  if (answer.cart === "later") return postpone(sent, withoutAnswer(answer), doubt);
+  const outcome_unknown = answer.cart === "cannot say";
+  if (outcome_unknown && words === null && json !== undefined) {
     // If another copy has called since, the conflict may be with that call.
-    const unchanged = { status: "RUNNING", outcome_unknown: true, calls_end_by: announced } as const;
-    const isDone = await updateRun(submission.ref, { checked_out: true }, unchanged);
-    return isDone ? finish(submission) : lookAgain(submission);
+    const unchanged = { status: "RUNNING", ...doubt, calls_end_by: sent.announced } as const;
+    const isDone = await updateRun(sent.ref, { checked_out: true }, unchanged);
+    return isDone ? finish(sent) : lookAgain(sent);
   }
-  const doubt = answer.cart === "cannot say";
-  if (!doubt && words !== null) return stopRefused(submission, announced, response, calls_end_by);
-  const reason = `The carrier refused to check the cart out: ${describeDenial(response)}`;
-  return stop(submission, announced, { reason, failure: "fault", calls_end_by }, { doubt });
+  if (!outcome_unknown && words !== null) return stopRefused(sent);
+  const reason = `The carrier refused to check the cart out: ${describeDenial(sent.response)}`;
+  return stop(sent, { outcome_unknown, failure: "fault", reason });
 };
 
 /** Returns a time that is at least `ms` after now, and later than `before`. */
 const later = (now: Date, before: string, ms: number) =>
   new Date(Math.max(now.getTime() + ms, Date.parse(before) + 1)).toISOString();
 
-type Changes = Partial<CheckoutRun>;
-
-/** Whether it stays unknown whether the cart is checked out. */
-type Doubt = { readonly doubt: boolean };
+/** Changes of a run, among them whether it stays unknown whether the cart is checked out. */
+type Outcome = Changes & Pick<CheckoutRun, "outcome_unknown">;
 
 /** Records the step's result, and lifts the order's seal unless there is a doubt. If another copy has called since, that copy decides. */
 const conclude = async (
   submission: Submission,
-  announced: string,
-  changes: Changes,
-  { doubt }: Doubt,
+  outcome: Outcome,
   next: Partial<State> & Pick<StepResult, "next" | "wait_seconds">,
   also: Readonly<Record<string, Write>> = {},
 ): Promise<StepResult> => {
-  const { order_id } = submission.ref;
-  const lift = { update: keys.order(order_id), remove: ["seal"], when: { exists: true } } as const;
+  const { ref, state, learnt } = submission;
+  const unsealed = !outcome.outcome_unknown && { sealed: false, accepted: null };
+  const set = { ...learnt, ...outcome, ...unsealed };
+  const lift = { update: keys.order(ref.order_id), remove: ["seal"], when: { exists: true } } as const;
   const unmet = await transact({
     ...also,
-    run: {
-      update: keys.checkout(order_id),
-      set: { ...changes, outcome_unknown: doubt, ...(!doubt && { sealed: false, accepted: null }) },
-      when: isStill(submission, announced),
-    },
-    order: doubt ? undefined : { ...lift, ...also.order },
+    run: { update: keys.checkout(ref.order_id), set, when: { equals: asKnown(submission) } },
+    order: unsealed ? { ...lift, ...also.order } : undefined,
   });
-  return unmet ? lookAgain(submission) : { ...submission.state, ...next };
+  return unmet ? lookAgain(submission) : { ...state, ...next };
 };
 
-const stop = (submission: Submission, announced: string, changes: Changes, outcome: Doubt) =>
-  conclude(submission, announced, { ...changes, status: "STOPPING", next_try_at: null }, outcome, { next: "FAIL" });
+const stop = (submission: Submission, outcome: Outcome) =>
+  conclude(submission, { ...outcome, status: "STOPPING", next_try_at: null }, { next: "FAIL" });
 
 type Wait = { readonly giveUp: string; readonly last_answer: string; readonly wait_seconds: number };
 
 /** Waits for the carrier, or ends the run if that has taken too long. */
-const postpone = (submission: Submission, announced: string, wait: Wait, outcome: Doubt, changes: Changes = {}) => {
+const postpone = (submission: Submission, { giveUp, last_answer, ...wait }: Wait, outcome: Outcome) => {
   const { consecutive_waits: waits } = submission.state;
   if (waits >= checkoutLimits.consecutiveWaits)
-    return stop(submission, announced, { ...changes, reason: wait.giveUp, failure: "fault" }, outcome);
+    return stop(submission, { ...outcome, reason: giveUp, failure: "fault" });
   const wait_seconds = pauseSeconds(waits, wait.wait_seconds, Math.random);
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
-  const waiting = { consecutive_waits: waits + 1, last_answer: wait.last_answer, next_try_at };
-  const next = { consecutive_waits: waits + 1, next: "WAIT_TO_SUBMIT", wait_seconds } as const;
-  return conclude(submission, announced, { ...changes, ...waiting }, outcome, next);
+  const consecutive_waits = waits + 1;
+  const next = { consecutive_waits, next: "WAIT_TO_SUBMIT", wait_seconds } as const;
+  return conclude(submission, { ...outcome, consecutive_waits, last_answer, next_try_at }, next);
 };
 
 /** Checks out the order, and thereby its requests. The run's reason counts the changes that came too late for the carrier. */

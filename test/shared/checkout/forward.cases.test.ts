@@ -426,13 +426,14 @@ describe("forwarding an order", () => {
     expect(await readRun(order)).toMatchObject({ last_answer: "the deadline passed before the call was sent" });
   });
 
-  it("that changes before its call is not sent, and the run forwards again", async () => {
+  it("that changes before its call is not sent, and the run forwards again, even after its last pass", async () => {
     const { first, own, update, request } = await attachedOne();
     const calls = carrier.respondInTurn(201);
     const isAnnouncement = ({ operation }: TableCall) => operation === "TransactWriteItems";
     beforeTableCall(isAnnouncement, () => update(0, own, { name: "New" }));
-    const again = await forwardOrder(first);
-    expect([again, calls, await receiptsOf(request)]).toMatchObject([{ next: "FORWARD", rounds: 1 }, [], []]);
+    const again = await forwardOrder({ ...first, passes_left: 1 });
+    const round = { next: "FORWARD", rounds: 1, passes_left: 0 };
+    expect([again, calls, await receiptsOf(request)]).toMatchObject([round, [], []]);
     expect(await forwardOrder({ ...first, ...again })).toMatchObject({ next: "SUBMIT", rounds: 1 });
     expect(await receiptsOf(request)).toMatchObject([{ state: "forwarded", version: 2 }]);
   });

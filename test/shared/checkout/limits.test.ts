@@ -30,9 +30,12 @@ const sum = (...names: readonly string[]) =>
     return total + eventsOf(state);
   }, 0);
 
+/** The first rounds of changes, and the corrections, may follow the last pass. */
+const maxPasses = checkoutLimits.passes + checkoutLimits.rounds + checkoutLimits.corrections;
+
 /** Every task succeeds on its last retry, every pass is followed by a wait and a try to seal, and every wait of `submit` happens. */
 const worstCaseEvents = () => {
-  const passes = checkoutLimits.passes * sum("Forward", "Decide", "WaitToForward", "Submit", "Decide");
+  const passes = maxPasses * sum("Forward", "Decide", "WaitToForward", "Submit", "Decide");
   // Before the passes, the carrier may be asked as often as after them.
   const submits = 2 * (checkoutLimits.consecutiveWaits + 2) * sum("Submit", "Decide", "WaitToSubmit");
   return 2 + passes + submits + sum("Begin", "Decide", "Fail", "Failed");
@@ -52,7 +55,7 @@ describe("Step Functions' limits", () => {
   it("leave an execution time for every wait that a carrier may ask for", () => {
     const { passes, consecutiveWaits, maxRunMs } = checkoutLimits;
     const waits = (passes + 2 * consecutiveWaits) * maxRetryAfterSeconds;
-    const work = passes * (taskSeconds("Forward") + taskSeconds("Submit"));
+    const work = maxPasses * (taskSeconds("Forward") + taskSeconds("Submit"));
     expect(waits + work).toBeLessThan(workflow.TimeoutSeconds);
     expect(maxRunMs).toBeGreaterThan(workflow.TimeoutSeconds * 1000);
   });

@@ -291,7 +291,9 @@ describe("the checkout of the cart", () => {
     const calls = carrier.respondInTurn(200);
     expect(await submitOrder(forwarded)).toMatchObject({ ...again, consecutive_waits: 0 });
     const changing = "The order's attachments keep changing: try again later.";
-    expect(await submitOrder({ ...forwarded, passes_left: 0 })).toMatchObject(fails);
+    expect(await submitOrder({ ...forwarded, passes_left: 0, rounds: 2 })).toMatchObject({ ...again, rounds: 3 });
+    const long = new Date(Date.now() - 300_001).toISOString();
+    expect(await submitOrder({ ...forwarded, passes_left: 0, rounds: 3, read_at: long })).toMatchObject(fails);
     expect([calls, await isSealed(order), await readRun(order)]).toMatchObject([[], false, { reason: changing }]);
   });
 
