@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { buildSync } from "esbuild";
 import { bundle, bundleOptions } from "../../infra/aws/bundle.ts";
+import { firstState } from "../../shared/checkout/checkout-schema.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { routes } from "../../shared/routes.ts";
 import { requestPerEndpoint } from "../support/requests/request-per-endpoint.ts";
@@ -33,7 +34,8 @@ const child = join(import.meta.dirname, "cold-child.ts");
 /** The complete input of a step. */
 const stateOf = (order_id: string) => ({
   run: "bench",
-  state: { order_id, passes_left: 9, consecutive_waits: 0, version: 0 },
+  started_at: new Date().toISOString(),
+  state: { ...firstState(order_id), version: 0 },
 });
 
 const needsFiles = (name: string) =>

@@ -1,0 +1,15 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import { extent } from "../support/setup/extent.ts";
+
+const program = join(import.meta.dirname, "run.ts");
+const numberOfRows = { cold: 20, warm: 10, upload: 2, checkout: 3 };
+
+it.runIf(extent !== "sample").each(Object.entries(numberOfRows))("the benchmark %s still runs", async (name, least) => {
+  const passed = ["--only", name, "--repetitions", "1", "--json"];
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...passed], { maxBuffer: 1e8 });
+  const [{ rows }] = JSON.parse(stdout);
+  expect(rows.length).toBeGreaterThanOrEqual(least);
+});
