@@ -107,7 +107,7 @@ export const State = z.object({
   order_id: OrderId,
   /** How often the order may still be forwarded before the run fails. */
   passes_left: z.number(),
-  /** How often the run has found the order, or the carrier's address, changed while it forwarded. */
+  /** How often the run has found the order changed while it forwarded. */
   rounds: z.number(),
   /** How often the run may still correct receipts that the carrier contradicts. */
   corrections_left: z.number(),

@@ -86,7 +86,7 @@ const tooMuch = {
 const resultOf = async (ref: RunRef, state: State, ending: Ending | undefined): Promise<StepResult> => {
   if (ending === undefined) return { ...state, consecutive_waits: 0, next: "SUBMIT" };
   if (ending.kind === "stop") return { ...state, next: "FAIL" };
-  const rounds = state.rounds + (ending.kind === "changed" ? 1 : 0);
+  const rounds = ending.kind === "changed" ? state.rounds + 1 : state.rounds;
   const isLast = state.passes_left <= 0 || state.consecutive_waits >= checkoutLimits.consecutiveWaits;
   // As in `submit`, the first changes need no pass.
   if (isLast && !(rounds > state.rounds && rounds <= checkoutLimits.rounds)) {

@@ -68,10 +68,10 @@ const stopForOtherCarrier = (submission: Submission) => {
   return stop(submission, { ...doubt, failure: "fault", reason });
 };
 
-/** Forwards again because the order or the carrier has changed. The first changes need no pass, so an outage leaves the run time for them. */
-const forwardAgain = async ({ ref, state }: Submission): Promise<StepResult> => {
-  const rounds = state.rounds + 1;
-  if (state.passes_left > 0 || rounds <= checkoutLimits.rounds) return { ...roundOf(state), rounds };
+/** Forwards again because the order or the carrier has changed. The order's first changes need no pass, which an outage may have used up. */
+const forwardAgain = async ({ ref, state }: Submission, rounds: number): Promise<StepResult> => {
+  const isFirst = rounds > state.rounds && rounds <= checkoutLimits.rounds;
+  if (state.passes_left > 0 || isFirst) return { ...roundOf(state), rounds };
   const reason = keepsChanging;
   await updateRun(ref, { status: "STOPPING", reason, failure: "fault" }, { status: "RUNNING", ...noDoubt });
   return { ...state, next: "FAIL" };
@@ -141,7 +141,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
   const { outcome_unknown } = before;
   const carrier = currentCarrier();
-  if (!outcome_unknown && state.carrier !== carrier) return forwardAgain(submission);
+  if (!outcome_unknown && state.carrier !== carrier) return forwardAgain(submission, state.rounds);
   const receipts = await receiptsOfOrder(ref.order_id);
   const endsBy = Date.now() + maxCallMs(0);
   const announced = later(new Date(), before.calls_end_by, graceMs());
@@ -154,7 +154,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
     order: outcome_unknown ? undefined : { update: keys.order(ref.order_id), set: { seal }, when },
   });
   if (unmet?.has("run")) return lookAgain(submission);
-  if (unmet) return forwardAgain(submission);
+  if (unmet) return forwardAgain(submission, state.rounds + 1);
   const sentAt = Date.now();
   const response = await checkOutUpstream(ref.order_id, manifestOf(receipts, carrier), endsBy);
   const calls_end_by = later(new Date(), before.calls_end_by, response.mayStillAct ? lateMs(0) : 0);
