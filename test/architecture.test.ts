@@ -172,6 +172,35 @@ describe("a function", () => {
   });
 });
 
+describe("the CLI", () => {
+  /** What is loaded with a file, before any `import()`. */
+  const loadedWith = (file: string, loaded = new Set<string>()): ReadonlySet<string> => {
+    if (loaded.has(file)) return loaded;
+    loaded.add(file);
+    const text = existsSync(join(root, file)) ? textOf(file) : "";
+    for (const [, name = ""] of text.matchAll(/^(?:import|export|\}) (?!type ).*?from "([^"]+)"/gm))
+      loadedWith(name.startsWith(".") ? normalize(join(dirname(file), name)) : name, loaded);
+    return loaded;
+  };
+  const clientsOf = (file: string) =>
+    [...loadedWith(file)].filter((name) => /^@aws-sdk\/client-/.test(name)).map((name) => name.slice(16));
+
+  it.each([
+    ["`./patchbay`", "infra/admin/program.ts", ["dynamodb"]],
+    ["`account`", "infra/admin/accounts.ts", ["dynamodb"]],
+    ["`order`", "infra/admin/orders.ts", ["dynamodb", "sfn"]],
+    ["`attachment`", "infra/admin/attachments.ts", ["dynamodb"]],
+    ["`find`", "infra/admin/find-command.ts", ["dynamodb"]],
+  ])("%s begins with only the clients of AWS that each of its actions needs", (_, file, clients) => {
+    expect(clientsOf(file)).toEqual(clients);
+  });
+
+  it("begins without the schema of switches", () => {
+    expect(loadedWith("infra/admin/accounts.ts")).toContain("shared/tenants/tenant-schema.ts");
+    expect(loadedWith("infra/admin/accounts.ts")).not.toContain("shared/switches/switch-schema.ts");
+  });
+});
+
 describe("comments and documents", () => {
   const files = globSync(["*.md", "{.ci,docs,functions,infra,shared,test}/**/*.{ts,md}"], {
     cwd: root,

@@ -1,11 +1,11 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import pLimit from "p-limit";
 import { type CountedAccount, readCountedAccount } from "../../shared/tenants/accounts.ts";
 import { type Caller, change, create } from "./apply-command.ts";
 import { UsageError } from "./command-errors.ts";
 import { ask } from "./confirm.ts";
-import { eraseAccount, seconds } from "./erase-command.ts";
-import { exportAccount } from "./export.ts";
+import type { EraseOptions } from "./erase-command.ts";
+import type { ExportOptions } from "./export.ts";
 import { accountsBelow, findAccount, parseId } from "./lookups.ts";
 import { type Format, printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -78,6 +78,11 @@ after an interruption. What stays is one event, with the account's id and the nu
 /** Longer than any request of the API takes: see \`timeout\` in infra/aws/api.ts. */
 const requestSeconds = 30;
 
+const seconds = (text: string): number => {
+  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("It must be a whole number of seconds.");
+  return Number(text);
+};
+
 export const addAccountCommands = (account: Command): void => {
   add(account, "create", "create a root account, or an account below another one")
     .requiredOption("--name <name>", "display name")
@@ -109,10 +114,12 @@ export const addAccountCommands = (account: Command): void => {
     .requiredOption("--to <folder>", "the folder: new, empty, or that of an export that was interrupted")
     .option("--with-secrets", "include the secrets of switches and the hashes of API keys", false)
     .addHelpText("after", exportHelp)
-    .action(exportAccount);
+    .action(async (id: string, options: ExportOptions) => (await import("./export.ts")).exportAccount(id, options));
   add(account, "erase <id>", "print what erasing an account and those below it would remove; with --yes, erase it")
     .option("--yes <name>", "erase it: the name of the account, as a confirmation")
     .option("--wait <seconds>", "how long requests that have begun may take", seconds, requestSeconds)
     .addHelpText("after", eraseHelp)
-    .action(eraseAccount);
+    .action(async (id: string, options: EraseOptions) =>
+      (await import("./erase-command.ts")).eraseAccount(id, options),
+    );
 };

@@ -1,7 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
-import { STS } from "@aws-sdk/client-sts";
 import type { Command } from "commander";
 import { ApiError } from "../../shared/errors.ts";
 import type { Origin } from "../../shared/history/record.ts";
@@ -18,6 +17,7 @@ import { add } from "./usage.ts";
 /** The ARN of this process's principal on AWS, or `local` for a local stack or an emulator. */
 const principal = async (): Promise<string> => {
   if (process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL) return "local";
+  const { STS } = await import("@aws-sdk/client-sts");
   const { Arn } = await new STS({ maxAttempts: 2 }).getCallerIdentity({});
   return Arn ?? "unknown";
 };

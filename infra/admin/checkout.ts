@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { isOpen, readRun } from "../../shared/checkout/checkout-run.ts";
-import type { CheckoutRun, FailureKind } from "../../shared/checkout/checkout-schema.ts";
+import type { CheckoutRun } from "../../shared/checkout/checkout-schema.ts";
 import type { Order } from "../../shared/tenants/tenant-schema.ts";
 import { explain } from "./command-errors.ts";
 import { findAccount, findOrder, ordersInCheckout } from "./lookups.ts";
@@ -9,6 +9,7 @@ import { withProgress } from "./progress.ts";
 import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
 import {
   type CheckoutEnd,
+  failureOf,
   lastRun,
   nextStep,
   readActualRun,
@@ -83,10 +84,6 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
 };
 
 const atOnce = 10;
-
-/** Whether the carrier has refused, or something else has failed. Null if the run has not failed. A crash is a fault. */
-export const failureOf = (last: CheckoutRun | undefined): FailureKind | null =>
-  !last || isOpen(last) || last.status === "SUCCEEDED" ? null : (last.failure ?? "fault");
 
 /** The orders whose checkout was started and has not succeeded: failed and crashed ones first, then by time. */
 export const openCheckouts = async () => {

@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from "commander";
 import { isOpen } from "../../shared/checkout/checkout-run.ts";
 import { readStoredAccount } from "../../shared/tenants/accounts.ts";
 import { type Account, canAccess } from "../../shared/tenants/tenant-schema.ts";
@@ -14,7 +13,7 @@ import { readActualRun } from "./start-checkout.ts";
 
 /** `account erase`: what it would erase, why it refuses, and the confirmation. */
 
-type Options = Format & Caller & { readonly yes?: string; readonly wait: number };
+export type EraseOptions = Format & Caller & { readonly yes?: string; readonly wait: number };
 
 const findAccount = finder("account", readStoredAccount);
 
@@ -61,7 +60,7 @@ const refuse = async (top: Account): Promise<void> => {
     );
 };
 
-export const eraseAccount = async (id: string, { yes, wait, ...called }: Options): Promise<void> => {
+export const eraseAccount = async (id: string, { yes, wait, ...called }: EraseOptions): Promise<void> => {
   const erasure = (await readStoredAccount(id)) ? undefined : await deletionOf({ type: "account", id }, id);
   if (erasure) throw new CommandError(`The account ${id} was erased at ${erasure}.`);
   const account = await findAccount(id);
@@ -93,9 +92,4 @@ export const eraseAccount = async (id: string, { yes, wait, ...called }: Options
   const erased = Object.fromEntries(recordKinds.map((kind) => [kind, marked.erasing?.[kind] ?? 0]));
   printRecord({ account: account.id, name: account.name, erased: true, ...erased }, called);
   console.error('Backups and versions keep it for a while: see "What is kept of an erased account" in SECURITY.md.');
-};
-
-export const seconds = (text: string): number => {
-  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("It must be a whole number of seconds.");
-  return Number(text);
 };

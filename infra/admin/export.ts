@@ -4,9 +4,9 @@ import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
-import { readAttachment } from "../../shared/attachments/attachments.ts";
 import { fileKey } from "../../shared/attachments/file-keys.ts";
 import { openFile } from "../../shared/attachments/files.ts";
+import { readAttachment } from "../../shared/attachments/read.ts";
 import { FileError, verified } from "../../shared/checkout/carrier-form.ts";
 import { forEachConcurrently } from "../../shared/checkout/for-each-concurrently.ts";
 import { recordOf } from "../../shared/history/record.ts";
@@ -47,7 +47,7 @@ const State = z.object({
 });
 type State = z.infer<typeof State>;
 
-type Options = Format & Caller & { readonly to: string; readonly withSecrets: boolean };
+export type ExportOptions = Format & Caller & { readonly to: string; readonly withSecrets: boolean };
 
 type Export = { readonly folder: string; readonly account: Account; state: State };
 
@@ -82,7 +82,7 @@ const requireOwn = (folder: string, wanted: Pick<State, "account" | "with_secret
   return found ?? first;
 };
 
-export const exportAccount = async (id: string, { to, withSecrets, ...called }: Options): Promise<void> => {
+export const exportAccount = async (id: string, { to, withSecrets, ...called }: ExportOptions): Promise<void> => {
   const account = await findAccount(id);
   if (account.erasing) throw new CommandError(`The account ${account.id} is being erased.`);
   const folder = fromCaller(to);

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import { decodeTime } from "ulid";
 import * as z from "zod/mini";
-import { allAttachments } from "../../shared/attachments/attachments.ts";
 import { dayOf, dayPrefix, fileOwner } from "../../shared/attachments/file-keys.ts";
-import { allFiles } from "../../shared/attachments/files.ts";
+import { allAttachments } from "../../shared/attachments/read.ts";
 import { Event } from "../../shared/history/event.ts";
 import { parseUlid } from "../../shared/schema/fields.ts";
 import type { Item } from "../../shared/table/expressions.ts";
@@ -67,6 +66,7 @@ const deleted = async (id: string): Promise<Place[]> => {
 
 /** An attachment's id contains the day under which its file is stored, and the file's key contains its parent. */
 const placesOfFile = async (id: string): Promise<Place[]> => {
+  const { allFiles } = await import("../../shared/attachments/files.ts");
   for await (const { key } of allFiles(dayPrefix(dayOf(new Date(decodeTime(id)))))) {
     const owner = fileOwner(key);
     if (owner?.id === id) return placesBelow(owner.parent, id);

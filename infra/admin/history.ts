@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { withoutResult } from "../../shared/checkout/checkout-run.ts";
+import { withoutResult } from "../../shared/checkout/checkout-schema.ts";
 import { type EventChange, StoredEvent } from "../../shared/history/event.ts";
 import { collections, type EventSubject, type Key, keys } from "../../shared/table/keys.ts";
 import { get, getMany, lookUp, parseItem, parseReadable, queryAll } from "../../shared/table/read.ts";

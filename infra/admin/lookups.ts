@@ -2,7 +2,6 @@ import pLimit from "p-limit";
 import * as z from "zod/mini";
 import type { Event } from "../../shared/history/event.ts";
 import { parseUlid } from "../../shared/schema/fields.ts";
-import { readSwitch } from "../../shared/switches/read.ts";
 import { type Collection, collections, hashApiKey, type Key, keys } from "../../shared/table/keys.ts";
 import { getMany, parseItem, queryAll, readItem } from "../../shared/table/read.ts";
 import { readAccount, readCountedAccount, readUser } from "../../shared/tenants/accounts.ts";
@@ -28,6 +27,7 @@ const placeOf = (type: string, of: Pick<Place, "id" | "account"> | undefined, pa
 
 /** Returns the items with this id, of the types that can be read by id alone. */
 export const placesById = async (id: string): Promise<Place[]> => {
+  const { readSwitch } = await import("../../shared/switches/read.ts");
   const reading = [readAccount(id), readRequest(id), readUser(id), findKey(id), readOrder(id), readSwitch(id)] as const;
   const [account, request, user, key, order, found] = await Promise.all(reading);
   const above = account?.ancestors.at(-1);

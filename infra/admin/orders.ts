@@ -7,7 +7,6 @@ import { getMany, parseItem } from "../../shared/table/read.ts";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
 import { OrderState, Request } from "../../shared/tenants/tenant-schema.ts";
 import { type Caller, create } from "./apply-command.ts";
-import { checkOut, checkOutFailed, failedOrders, failureOf } from "./checkout.ts";
 import { UsageError } from "./command-errors.ts";
 import { ask } from "./confirm.ts";
 import {
@@ -22,10 +21,7 @@ import {
 } from "./lookups.ts";
 import { type Format, printParts, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { resend } from "./resend.ts";
-import { settle } from "./settle.ts";
-import { showOrder, showRequest } from "./show-order.ts";
-import { readActualRun } from "./start-checkout.ts";
+import { failureOf, readActualRun } from "./start-checkout.ts";
 import { add, parseEventText } from "./usage.ts";
 
 type Selection = Format & {
@@ -36,6 +32,7 @@ type Selection = Format & {
 
 const list = async ({ account: of, failed, failure, json }: Selection) => {
   if (failed || failure) {
+    const { failedOrders } = await import("./checkout.ts");
     const orders = (await failedOrders(of)).filter((one) => failure === undefined || one.failure === failure);
     // A reason that is cut off would hide a doubt at its end.
     return printOwned(orders, { json }, { whole: true });
@@ -110,6 +107,7 @@ const settleAs = async (id: string, options: Settlement) => {
     throw new UsageError("Missing: --asked-at <time>, when the carrier said that the cart is not checked out.");
   const effect = checkedOut ? "becomes CHECKED_OUT, which cannot be undone" : "can be checked out again";
   if (!yes && process.stdin.isTTY) await ask(`The order ${id} ${effect}. Continue?`);
+  const { settle } = await import("./settle.ts");
   return settle(id, checkedOut ? "checked_out" : "open", reason, askedAt, options);
 };
 
@@ -136,7 +134,7 @@ export const addOrderCommands = (order: Command): void => {
     order,
     "show <id>",
     "show an order, its last runs, its requests, and what the carrier has of their attachments",
-  ).action(showOrder);
+  ).action(async (id: string, format: Format) => (await import("./show-order.ts")).showOrder(id, format));
   add(order, "checkout [id]", "forward every attachment to the carrier, then check out its cart")
     .option("--wait", "wait until the run ends and print its progress; exits with 1 unless it SUCCEEDED")
     .option(
@@ -153,7 +151,8 @@ Example: ./patchbay order checkout 01J… --wait
 Starting a checkout twice is harmless: an order has one run at a time. After a failure, start it again; it forwards only what
 is missing.`,
     )
-    .action((id: string | undefined, options: Selection & { refused?: boolean; wait?: boolean }) => {
+    .action(async (id: string | undefined, options: Selection & { refused?: boolean; wait?: boolean }) => {
+      const { checkOut, checkOutFailed } = await import("./checkout.ts");
       const { failed, refused, account } = options;
       if (failed && id === undefined) return checkOutFailed(options, options);
       if (id === undefined || failed || refused || account !== undefined)
@@ -201,6 +200,7 @@ For a letter that the carrier has lost. A carrier that compares its cart with th
     .action(async (id: string, { attachment = [], yes, ...called }: Resend) => {
       const what = attachment.length > 0 ? attachment.join(", ") : "all its attachments";
       if (!yes && process.stdin.isTTY) await ask(`The next run of the order ${id} forwards ${what} again. Continue?`);
+      const { resend } = await import("./resend.ts");
       return resend(id, attachment, called);
     });
 };
@@ -220,5 +220,7 @@ export const addRequestCommands = (request: Command): void => {
     .action(async ({ order, json }: Format & { order: string }) =>
       printOwned(await Array.fromAsync(requestsOfOrder((await findOrder(order)).id)), { json }),
     );
-  add(request, "show <id>", "show a request, and what the carrier has of its attachments").action(showRequest);
+  add(request, "show <id>", "show a request, and what the carrier has of its attachments").action(
+    async (id: string, format: Format) => (await import("./show-order.ts")).showRequest(id, format),
+  );
 };

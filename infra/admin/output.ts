@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
-import stringWidth from "string-width";
-import wrapAnsi from "wrap-ansi";
+import stringWidth from "fast-string-width";
+import { wrapAnsi } from "fast-wrap-ansi";
 
 /** The CLI's output: tables for people, JSON for programs. */
 

@@ -4,9 +4,8 @@ import { expiryOf, type Origin, recordOf } from "../history/record.ts";
 import { newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
-import { collections, keys, lookupOf, type ParentRef } from "../table/keys.ts";
+import { keys, lookupOf } from "../table/keys.ts";
 import { optimisticWrite, type Precondition, updateOf } from "../table/optimistic-update.ts";
-import { parseItem, queryAll, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import type { Parent } from "../tenants/orders.ts";
 import {
@@ -20,17 +19,10 @@ import {
 import { fileKey } from "./file-keys.ts";
 import { fileKindOf } from "./file-kind.ts";
 import { putFile, removeFile } from "./files.ts";
+import { readAttachment } from "./read.ts";
 import { alreadyUsed, claimUpload, readUploadedFile, recordSeconds } from "./uploads.ts";
 
 const attachmentNotFound = (parent: Parent, id: string) => notFound(`${parent.type}_attachment`, id);
-
-export const readAttachment = (parent: ParentRef, id: string): Promise<Attachment | undefined> =>
-  readItem(Attachment, keys.attachment(parent, id));
-
-/** Yields every attachment of a parent, in ascending order of their ids. */
-export async function* allAttachments(parent: ParentRef): AsyncGenerator<Attachment> {
-  for await (const item of queryAll(collections.attachments(parent))) yield parseItem(Attachment, item);
-}
 
 type FileProperties = Pick<Attachment, "filename" | "bytes" | "sha256" | "content_type"> & FileKind;
 

@@ -10,7 +10,7 @@ import type { AccessCheck } from "../tenants/access.ts";
 import type { Parent } from "../tenants/orders.ts";
 import { attachmentParent, type CollectionRoute, type FoundInPath, type OfParent, refInPath } from "./access.ts";
 import { Attachment } from "./attachment-schema.ts";
-import { readAttachment } from "./attachments.ts";
+import { readAttachment } from "./read.ts";
 
 type Query = PageQuery & { readonly reference_id?: string | undefined };
 type ListRoute = CollectionRoute & { readonly reads: QueryReads<z.core.$ZodType<Query>> };

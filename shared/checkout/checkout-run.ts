@@ -7,7 +7,14 @@ import { keys } from "../table/keys.ts";
 import { get, parseItem, readItem } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { Order, whileItLasts } from "../tenants/tenant-schema.ts";
-import { CheckoutRun, type FailureKind, firstState, type RunRef, type StepResult } from "./checkout-schema.ts";
+import {
+  CheckoutRun,
+  type FailureKind,
+  firstState,
+  type RunRef,
+  type StepResult,
+  withoutResult,
+} from "./checkout-schema.ts";
 import { isExecuting } from "./execution.ts";
 import { checkoutLimits } from "./limits.ts";
 
@@ -124,9 +131,6 @@ export const recordEnd = async (
   const change = { type, account, resource: { type: "order", id, version: null } };
   return recordOf({ ...change, ...(reason !== null && { evidence: { reason } }) }, originOf(ref, now));
 };
-
-/** The reason of a run that has crashed. */
-export const withoutResult = "The run stopped without reporting a result.";
 
 /** Puts a reason, if there is one, as a sentence before another sentence. */
 export const withSentence = (reason: string | null, sentence: string): string =>

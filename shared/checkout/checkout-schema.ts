@@ -48,6 +48,9 @@ export const CheckoutRun = z.object({
 });
 export type CheckoutRun = z.infer<typeof CheckoutRun>;
 
+/** The reason of a run that has crashed. */
+export const withoutResult = "The run stopped without reporting a result.";
+
 /** A receipt is `pending` before the call, so that the next step or run knows of everything that may have reached the carrier. */
 export const Receipt = z.object({
   attachment: z.string(),

@@ -1,5 +1,5 @@
 import { type Attachment, isUpToDate } from "../attachments/attachment-schema.ts";
-import { allAttachments } from "../attachments/attachments.ts";
+import { allAttachments } from "../attachments/read.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { get, parseItem, queryAll, readItem } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";

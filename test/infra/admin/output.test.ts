@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import stringWidth from "string-width";
+import stringWidth from "fast-string-width";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { startClock } from "../../../infra/admin/progress.ts";
 import project from "../../../package.json" with { type: "json" };

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { handler as begin } from "../../../functions/checkout/begin.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
-import { beginRun, failRun, markCrashed, readRun, withoutResult } from "../../../shared/checkout/checkout-run.ts";
+import { beginRun, failRun, markCrashed, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
+import { withoutResult } from "../../../shared/checkout/checkout-schema.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
 import { noId } from "../../../shared/schema/fields.ts";
 import { collections, keys } from "../../../shared/table/keys.ts";
