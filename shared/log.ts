@@ -66,7 +66,7 @@ export const log = {
    * Logs a failure. If `isOwn` (caused by no caller and no unavailable service), it counts in the metric `Defects`, by which
    * infra/aws rolls a deployment back. The stack's name separates the stacks of an account.
    */
-  failure: (message: string, fields: Fields, isOwn: boolean, metrics?: Metrics): void =>
+  failure: (message: string, fields: Fields, { isOwn, metrics }: { isOwn: boolean; metrics?: Metrics }): void =>
     isOwn
       ? report(message, { ...fields, stack: env.stackName(), Defects: 1 }, { ...metrics, stack: { Defects: "Count" } })
       : report(message, fields, metrics),
@@ -79,7 +79,7 @@ export const loggingFailures =
     try {
       return await handle(...args);
     } catch (error) {
-      log.failure(name, { error }, isDefect(error));
+      log.failure(name, { error }, { isOwn: isDefect(error) });
       throw error;
     }
   };

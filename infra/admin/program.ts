@@ -2,7 +2,6 @@ import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
 import { errorBody, explain, UsageError } from "./command-errors.ts";
 import { printJson, safeLines } from "./output.ts";
-import { startClock } from "./progress.ts";
 import { addEnvCommand, type TargetOptions, useTarget } from "./target.ts";
 import { leavesOf, parseEventText, pathOf, throwUsageErrors, usageOf } from "./usage.ts";
 
@@ -104,7 +103,6 @@ export const createProgram = async (
 
 /** Sets the exit code: 2 for wrong usage, 1 for any other failure. With `--json`, prints errors as JSON, too. */
 export const runCommand = async (args: readonly string[]): Promise<void> => {
-  startClock();
   const json = args.includes("--json");
   let running: Command | undefined;
   try {

@@ -1,17 +1,14 @@
-/** In milliseconds: when the command began, by `performance.now()`, and after how long its next line is due. */
-const clock = { began: 0, next: 3_000 };
-
-export const startClock = (began = performance.now()) => Object.assign(clock, { began, next: 3_000 });
-
-/** Runs `work`, and prints its progress on stderr once the command has taken three seconds, then every ten seconds. */
+/** Runs `work`. Prints its progress on stderr once it has taken three seconds, then every ten seconds. */
 export const withProgress = async <T>(
   work: () => Promise<T>,
   message: string | (() => string) = "Reading the table …",
 ): Promise<T> => {
+  const began = performance.now();
+  let next = 3_000;
   const timer = setInterval(() => {
-    const elapsed = performance.now() - clock.began;
-    if (elapsed < clock.next) return;
-    clock.next = elapsed + 10_000;
+    const elapsed = performance.now() - began;
+    if (elapsed < next) return;
+    next = elapsed + 10_000;
     console.error(`${typeof message === "string" ? message : message()}, ${Math.round(elapsed / 1000)} s`);
   }, 250);
   try {

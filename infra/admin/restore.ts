@@ -7,6 +7,7 @@ import { findProblems, printProblems } from "./check.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
 import { type Format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { directTo } from "./target.ts";
 
 /** "Restore" in infra/runbook.md. Each step first checks whether it is done, so repeating the command continues it. */
 
@@ -123,7 +124,7 @@ const restore = async ({ to, as, poll, json }: Format & { to?: Date; as?: string
   else await existing(target);
   await withProgress(() => active(target, poll), `Restoring ${target} …`);
   await withProgress(() => configure(source, target, poll), `Changing the settings of ${target} …`);
-  process.env.TABLE_NAME = target;
+  directTo({ TABLE_NAME: target });
   const findings = await findProblems();
   const settings = { restoredTable: target };
   if (json) return printJson({ settings, findings });

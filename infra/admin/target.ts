@@ -31,10 +31,15 @@ type Target = {
 };
 export type DeployedStack = NonNullable<Target["stack"]>;
 
+/** Directs this process's calls. The code of shared/ and the AWS SDK read these variables at each call. */
+export const directTo = (environment: Target["environment"]): void => {
+  Object.assign(process.env, environment);
+};
+
 /** Directs this process to its target and prints it on stderr. Call it before any call to AWS. */
 export const useTarget = async (options: TargetOptions): Promise<Target> => {
   const target = await chooseTarget(options);
-  Object.assign(process.env, target.environment);
+  directTo(target.environment);
   console.error(safe(`Target: ${target.description}`));
   return target;
 };
@@ -66,7 +71,7 @@ const stackTarget = async (stackName: string) => {
   const endpoint = process.env.AWS_ENDPOINT_URL ?? recordedEndpoint(stackName);
   const emulator = endpoint ? emulatorVariables(endpoint) : {};
   // The call to CloudFormation needs them.
-  Object.assign(process.env, emulator);
+  directTo(emulator);
   const deployed = await import("../aws/deployed-stack.ts");
   const stack = await deployed.describeStack(stackName);
   const { TableName, BucketName, StateMachineArn } = stack?.outputs ?? {};

@@ -48,7 +48,7 @@ const tableActions = (actions: readonly TableAction[]) =>
     .map((action) => `dynamodb:${action}`);
 
 /** https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html */
-const allowTableKey = (mayWrite: boolean, { key }: Storage) =>
+const allowTableKey = ({ key }: Storage, { mayWrite }: { mayWrite: boolean }) =>
   allowKey(
     ["kms:Decrypt", "kms:DescribeKey", ...(mayWrite ? ["kms:Encrypt", "kms:GenerateDataKey"] : [])],
     key,
@@ -124,14 +124,14 @@ export const orderingGrants = (
       ]
     : [allow(tableActions(ordering), storage.table.tableArn)]),
   ...denials(storage, ordering, ["accounts"]),
-  allowTableKey(true, storage),
+  allowTableKey(storage, { mayWrite: true }),
 ];
 
 /** Permissions to apply every section. They exclude the partitions of switches, Idempotency-Keys and open checkouts. */
 export const tenancyGrants = (storage: Storage): PolicyStatement[] => [
   allowKeys(ordering, storage, [...identities, ...accounts, ...orders]),
   ...denials(storage, ordering, ["identities", "accounts"]),
-  allowTableKey(true, storage),
+  allowTableKey(storage, { mayWrite: true }),
 ];
 
 /**
@@ -141,7 +141,7 @@ export const tenancyGrants = (storage: Storage): PolicyStatement[] => [
 export const evidenceGrants = (storage: Storage): PolicyStatement[] => [
   allowKeys(["GetItem", "Query"], storage, [...orders, ...downloads]),
   allowKeys(["PutItem"], storage, downloads),
-  allowTableKey(true, storage),
+  allowTableKey(storage, { mayWrite: true }),
 ];
 
 /** The statements that allow exactly these grants, and the use of the KMS key through DynamoDB and S3 only. */
@@ -150,7 +150,7 @@ export const statementsFor = (storage: Storage, grants: Grants): PolicyStatement
   const statements: PolicyStatement[] = [];
   if (grants.table.length > 0) {
     const mayWrite = grants.table.some((action) => writes.includes(action));
-    statements.push(allow(tableActions(grants.table), table.tableArn), allowTableKey(mayWrite, storage));
+    statements.push(allow(tableActions(grants.table), table.tableArn), allowTableKey(storage, { mayWrite }));
   }
   if (grants.files.length > 0) {
     const actions = grants.files.map((action) => fileActions[action].s3);

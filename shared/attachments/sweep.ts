@@ -90,7 +90,7 @@ const isSuspicious = ({ files, unknown }: { readonly files: number; readonly unk
  */
 export const sweepOrphanFiles = async (options: SweepOptions): Promise<Swept> => {
   const { now, dryRun = false, all = false, counts = { ...noCounts } } = options;
-  const bookmark = await readBookmark(dayOf(now), dryRun);
+  const bookmark = await readBookmark(dayOf(now), { dryRun });
   const { of, done, at } = (all ? undefined : bookmark.sweeping) ?? {};
   const today = of ?? dayOf(now);
   const save = async (progress: Partial<Bookmark>) => {
@@ -149,7 +149,7 @@ const sweepDay = async (place: Place, options: DayOptions): Promise<Pick<Swept, 
 };
 
 /** Reads the bookmark. The first sweep of a table writes it. */
-const readBookmark = async (today: string, dryRun: boolean): Promise<Bookmark> => {
+const readBookmark = async (today: string, { dryRun = false } = {}): Promise<Bookmark> => {
   const stored = await get(keys.sweep());
   if (stored) return parseItem(Bookmark, stored);
   const first: Bookmark = { first_on: today };
@@ -160,7 +160,7 @@ const readBookmark = async (today: string, dryRun: boolean): Promise<Bookmark> =
 
 /** Makes today the day of the first sweep, if there was none, for a stack without a schedule. Throws 503 if DynamoDB is unavailable. */
 export const rememberFirstDay = async (now: Date): Promise<void> => {
-  await readBookmark(dayOf(now), false);
+  await readBookmark(dayOf(now));
 };
 
 /** How many days before its first sweep a table's files can be from. A sweep reads the days up to two days ago. */

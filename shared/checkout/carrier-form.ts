@@ -15,7 +15,7 @@ export class FileError extends Error {
   override readonly name = "FileError";
   readonly gone: boolean;
 
-  constructor(message: string, gone: boolean) {
+  constructor(message: string, { gone = false } = {}) {
     super(message);
     this.gone = gone;
   }
@@ -79,17 +79,17 @@ export async function* verified(
   open: FilePart["open"],
 ): AsyncGenerator<Uint8Array> {
   const file = await open();
-  if (!file) throw new FileError("its file is missing from storage", true);
+  if (!file) throw new FileError("its file is missing from storage", { gone: true });
   const hash = createHash("sha256");
   let length = 0;
   let pending: Uint8Array | undefined;
   for await (const chunk of file) {
     length += chunk.length;
     hash.update(chunk);
-    if (length > bytes) throw new FileError("its stored file is longer than the one uploaded", false);
+    if (length > bytes) throw new FileError("its stored file is longer than the one uploaded");
     if (pending) yield pending;
     pending = chunk;
   }
-  if (hash.digest("hex") !== sha256) throw new FileError("its stored file is not the one uploaded", false);
+  if (hash.digest("hex") !== sha256) throw new FileError("its stored file is not the one uploaded");
   if (pending) yield pending;
 }

@@ -50,8 +50,8 @@ export const putUpstream = (
     body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
     described: async () => {
       const signed = await file.sign();
-      if (!signed) throw new FileError("its file is missing from storage", true);
-      if (signed.bytes !== bytes) throw new FileError("its stored file is not the one uploaded", false);
+      if (!signed) throw new FileError("its file is missing from storage", { gone: true });
+      if (signed.bytes !== bytes) throw new FileError("its stored file is not the one uploaded");
       const { content_type } = metadata;
       return { body: metadata, file: { url: signed.url, bytes, sha256, content_type, filename: sent.filename } };
     },

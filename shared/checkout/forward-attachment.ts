@@ -124,7 +124,7 @@ const sendFile = async (
   let response: CarrierResponse;
   try {
     const found = await scan;
-    if (found === undefined) throw new FileError("its file is missing from storage", true);
+    if (found === undefined) throw new FileError("its file is missing from storage", { gone: true });
     if (found !== clean) return recordScan(call, attachment, found);
     response = await putUpstream({ order: target.ref.order_id, request: target.request, receipt: announced }, file);
   } catch (error) {

@@ -26,7 +26,7 @@ export const stepHandler =
       if (wait_seconds > 0) countLongWait({ order_id: state.order_id, run }, new Date(started_at), wait_seconds);
       return output;
     } catch (error) {
-      log.failure("step", { ...line(), ...(error instanceof Error && { error }) }, isDefect(error), metrics);
+      log.failure("step", { ...line(), ...(error instanceof Error && { error }) }, { isOwn: isDefect(error), metrics });
       throw error;
     }
   };

@@ -118,7 +118,10 @@ const piecesOf = (body: Buffer, boundary: string): Buffer[] => {
   throw unreadable("the closing delimiter is missing");
 };
 
-/** Refuses a part with a line that is not a header, because the parser drops that line and all headers after it. */
+/**
+ * Refuses a part with a line that is not a header. The parser reads the same headers again, but it drops such a line and all headers
+ * after it, and reports neither.
+ */
 const checkHeaders = (parts: readonly Buffer[]): void => {
   let bytes = 0;
   for (const [index, part] of parts.entries()) {

@@ -131,5 +131,10 @@ const logRequest = (route: string, event: RequestEvent, status: number, cause?: 
     ...event.logged,
   };
   if (status < 500) log.info("request", line, metrics);
-  else log.failure("request", { ...line, ...(cause instanceof Error && { error: cause }) }, status === 500, metrics);
+  else
+    log.failure(
+      "request",
+      { ...line, ...(cause instanceof Error && { error: cause }) },
+      { isOwn: status === 500, metrics },
+    );
 };

@@ -22,7 +22,7 @@ export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: reado
     try {
       return [parseItem(schema, item)];
     } catch (error) {
-      log.failure("unreadable item", { error }, true);
+      log.failure("unreadable item", { error }, { isOwn: true });
       return [];
     }
   });

@@ -17,7 +17,7 @@ export const applyFunction =
       dry_run: isDryRun(file),
       ...countsOf(applied),
     };
-    if (error && error.status >= 500) log.failure(name, { ...line, error }, isDefect(error));
+    if (error && error.status >= 500) log.failure(name, { ...line, error }, { isOwn: isDefect(error) });
     else log.info(name, { ...line, errors: error?.body.errors.length ?? 0 });
     return { ...applied, ...error?.body };
   };

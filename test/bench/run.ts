@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { parseArgs, promisify } from "node:util";
 import { table } from "../../infra/admin/output.ts";
-import { startClock, withProgress } from "../../infra/admin/progress.ts";
+import { withProgress } from "../../infra/admin/progress.ts";
 import { fail } from "../../infra/local/command.ts";
 import { checkout } from "./checkout.ts";
 import { cold } from "./cold.ts";
@@ -67,7 +67,6 @@ const main = async () => {
     if (!run) throw new Error(`There is no benchmark ${name}. To list them, run with --help.`);
     if (values.here) return console.log(JSON.stringify(await run()));
     console.error(`${name} …`);
-    startClock();
     const section = await withProgress(() => inChild(name), `${name} is running`);
     sections.push(section);
     if (!values.json) show(section);

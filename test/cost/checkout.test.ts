@@ -27,11 +27,11 @@ it.each(checkoutCosts)(
       calls = [...table.calls];
     };
     const { status, called, entered } = await checkOut(order.id, { after: { "checkout/submit": [count] } });
-    const units = (writing: boolean) =>
+    const units = (kind: "read" | "write") =>
       calls
-        .filter(({ operation }) => /^(Put|Update|Delete|TransactWrite)/.test(operation) === writing)
+        .filter(({ operation }) => /^(Put|Update|Delete|TransactWrite)/.test(operation) === (kind === "write"))
         .reduce((sum, call) => sum + call.units, 0);
-    const cost = { states: entered, steps: called.length, readUnits: units(false), writeUnits: units(true) };
+    const cost = { states: entered, steps: called.length, readUnits: units("read"), writeUnits: units("write") };
     expect([status, cost], textsToChange).toEqual(["SUCCEEDED", expected]);
   },
 );

@@ -23,7 +23,7 @@ const isWrite = ({ operation }: ProxiedCall) => operation === "TransactWriteItem
  * Aborts the first attempt of a write at once, but delays it at the proxy until `until` (by default the second attempt), and
  * each attempt from the third on until the first has ended. Uses no timeout, which could end other calls on a slow table.
  */
-const delayFirstAttempt = (until: Promise<unknown> | undefined, refuseSecond: boolean) => {
+const delayFirstAttempt = ({ until, refuseSecond }: { until?: Promise<unknown>; refuseSecond: boolean }) => {
   const attempts: ProxiedCall[] = [];
   const second = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
@@ -69,7 +69,7 @@ const plainCreation = async (route: Route) => {
 describe("a write that commits after its client timed out succeeds", () => {
   it.each(named(writing))("%s", async (_, route) => {
     const run = await repeatableRequest(t, route, route.operation === "create" ? {} : { "if-match": '"1"' });
-    const attempts = delayFirstAttempt(undefined, true);
+    const attempts = delayFirstAttempt({ refuseSecond: true });
     const { status } = await run.send();
     expect([status, attempts.length]).toEqual([route.status, 3]);
     stopInterfering();
@@ -81,7 +81,7 @@ describe("a write that commits after its client timed out succeeds", () => {
 
   it.each(named(creating))("%s, without an Idempotency-Key", async (_, each) => {
     const request = await plainCreation(each);
-    delayFirstAttempt(undefined, true);
+    delayFirstAttempt({ refuseSecond: true });
     const { status } = await send(request);
     stopInterfering();
     expect(status).toBe(201);
@@ -95,7 +95,7 @@ it("an upload that is refused while an attempt of it is still in flight keeps it
   const reference = randomUUID();
   const conflicting = await upload(path, key, { "data[reference_id]": reference });
   const removed = Promise.withResolvers<void>();
-  delayFirstAttempt(removed.promise, false);
+  delayFirstAttempt({ until: removed.promise, refuseSecond: false });
   const { status } = await call("POST", path, { key, body: form({ "data[reference_id]": reference }) });
   proxies.table.choose(() => undefined);
   expect(status).toBe(422);

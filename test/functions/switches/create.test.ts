@@ -243,8 +243,8 @@ describe("POST /switches", () => {
   });
 
   it.each(["sms", "mms"])("with %s enabled requires what its protocol and its authentication need", async (channel) => {
-    const send = (name: string, enabled: boolean, data: object) => {
-      const settings = Object.entries({ enabled, ...data }).map(([each, value]) => [`${channel}_${each}`, value]);
+    const send = (name: string, data: { enabled: boolean } & object) => {
+      const settings = Object.entries(data).map(([each, value]) => [`${channel}_${each}`, value]);
       return post(t.key("acme"), { name, ...Object.fromEntries(settings) });
     };
     for (const [data, missing] of [
@@ -257,12 +257,14 @@ describe("POST /switches", () => {
       [{ auth_method: "BEARER", identity: "i" }, ["secret"]],
     ] as const) {
       const label = JSON.stringify(data);
-      const response = await send("never made", true, data);
+      const response = await send("never made", { enabled: true, ...data });
       const errors = missing.map((name) => `body /data/${channel}_${name} constraint.required`);
       expect([response.status, invalidParametersOf(response)], label).toEqual([422, errors]);
-      expect((await send(`off ${channel} ${label}`, false, data)).status, label).toBe(201);
+      expect((await send(`off ${channel} ${label}`, { enabled: false, ...data })).status, label).toBe(201);
     }
-    expect((await send(`on ${channel}`, true, channel === "sms" ? { protocol: "MAILBOX" } : {})).status).toBe(201);
+    expect(
+      (await send(`on ${channel}`, { enabled: true, ...(channel === "sms" && { protocol: "MAILBOX" }) })).status,
+    ).toBe(201);
   });
 
   it("refuses a name that is taken in the account, names the switch that has it, and reports only other problems if there are any", async () => {

@@ -192,17 +192,17 @@ describe("account erase", () => {
 
   it("stops what `apply` and the first step of a checkout have read before the mark", async () => {
     const { top } = await customerTree(reseller, 1);
-    const marking = (of: Key, kind: string, erasing: unknown) => {
+    const marking = (of: Key, kind: string, set: { erasing: unknown }) => {
       const writes = ({ operation, items }: TableCall) =>
         operation === "TransactWriteItems" && items.some(({ pk, sk }) => `${pk} ${sk}`.includes(kind));
-      beforeTableCall(writes, () => transact({ mark: { update: of, set: { erasing }, when: {} } }));
+      beforeTableCall(writes, () => transact({ mark: { update: of, set, when: {} } }));
     };
-    marking(keys.account(top.account), "USER#", {});
+    marking(keys.account(top.account), "USER#", { erasing: {} });
     const input = JSON.stringify({ users: { a: { account: top.account, permissions: [] } } });
     expect(await admin(["apply", "-"], { input })).toEqual(
       failure(1, "/users/a: belongs to an account that is being erased"),
     );
-    marking(keys.order(top.order), " CHECKOUT", true);
+    marking(keys.order(top.order), " CHECKOUT", { erasing: true });
     expect(await beginRun({ order_id: top.order, run: "new" }, new Date())).toMatchObject({
       ...{ next: "FAIL", reason: "The order's account is being erased." },
     });

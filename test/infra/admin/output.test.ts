@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import stringWidth from "fast-string-width";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { startClock } from "../../../infra/admin/progress.ts";
 import project from "../../../package.json" with { type: "json" };
 import { keys } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
@@ -56,7 +55,10 @@ describe("stored text on a terminal", () => {
   });
 });
 
-afterEach(() => vi.unstubAllEnvs());
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
 
 const entry = join(import.meta.dirname, "../../../infra/admin/admin.ts");
 
@@ -156,12 +158,13 @@ describe("a command that takes more than three seconds", () => {
     [["check"], /^Checking … [\d,]+ items and [\d,]+ files read, \d+ s$/m],
     [["sweep", "--all", "--dry-run"], /^Sweeping … \d+ days and [\d,]+ files, \d+ of them orphans, \d+ s$/m],
   ])("prints its progress: %s", async (args, progress) => {
-    // The first read outlasts the clock's interval, and the clock counts from three seconds ago.
+    // The first read outlasts the clock's interval, and the clock is put three seconds forward.
+    const now = performance.now.bind(performance);
     let isFirst = true;
     const beSlow: Watch = async ({ operation }, moment) => {
       if (!isFirst || moment !== "before" || !/^(Scan|Query|ListObjectsV2)$/.test(operation)) return;
       isFirst = false;
-      startClock(performance.now() - 3_000);
+      vi.spyOn(performance, "now").mockImplementation(() => now() + 3_000);
       await sleep(400);
     };
     for (const proxy of Object.values(proxies)) proxy.watch(beSlow);

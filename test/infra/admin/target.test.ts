@@ -143,7 +143,10 @@ describe("doctor", () => {
   });
 
   /** The environment of a stack on AWS that has these outputs, too. */
-  const stackOnAws = async (more: Record<string, string>, isNew: boolean, reader?: Reader) => {
+  const stackOnAws = async (
+    more: Record<string, string>,
+    { isNew = false, reader }: { isNew?: boolean; reader?: Reader | undefined } = {},
+  ) => {
     const api = createServer((_, outgoing) => outgoing.writeHead(401).end());
     const { url: BaseUrl, close: closeApi } = await listen(api);
     onTestFinished(closeApi);
@@ -166,8 +169,8 @@ describe("doctor", () => {
   };
 
   /** The diagnosis of such a stack. */
-  const ofStack = async (more: Record<string, string>, isNew: boolean) =>
-    doctor(["--stack", "Patchbay-here"], await stackOnAws(more, isNew));
+  const ofStack = async (more: Record<string, string>, of: { isNew?: boolean } = {}) =>
+    doctor(["--stack", "Patchbay-here"], await stackOnAws(more, of));
 
   it("says of a stack on its first day what it lacks, and of one that has all that it has it", async () => {
     const remedies = {
@@ -183,7 +186,7 @@ describe("doctor", () => {
         faults,
         // Whether the tests' table has keys depends on other tests.
         notices: { "API keys": _, ...notices },
-      } = await ofStack({ PageTopicArn: "b", TicketTopicArn: "c" }, isNew);
+      } = await ofStack({ PageTopicArn: "b", TicketTopicArn: "c" }, { isNew });
       expect(ok).toEqual(expect.arrayContaining(["API", "events"]));
       // The tests' table lacks deletion protection, a stream and backups.
       const expected = isNew ? remedies : { "deletion protection": remedies["deletion protection"] };
@@ -195,7 +198,7 @@ describe("doctor", () => {
   });
 
   it("reports on AWS what this machine cannot reach, because the functions may", async () => {
-    const { notices } = await ofStack({ CarrierUrl: "http://127.0.0.1:9" }, false);
+    const { notices } = await ofStack({ CarrierUrl: "http://127.0.0.1:9" });
     expect(notices.carrier).toContain("It may also take calls from the functions only.");
   });
 
@@ -231,7 +234,7 @@ describe("doctor", () => {
   });
 
   it("finds no fault in the alarms of a sandbox, which has none", async () => {
-    const { faults, notices } = await ofStack({}, false);
+    const { faults, notices } = await ofStack({});
     expect(notices.pages).toEqual(expect.stringContaining("Set `pageEmail`"));
     expect(notices.tickets).toEqual(expect.stringContaining("Set `ticketEmail`"));
     expect(Object.keys(faults)).not.toContain("pages");
@@ -240,7 +243,7 @@ describe("doctor", () => {
   /** One check of such a stack. */
   const checkOfStack = async (name: string, more: Record<string, string>, reader?: Reader) => {
     const { stdout } = await admin(["--stack", "Patchbay-here", "doctor", "--json"], {
-      env: await stackOnAws(more, false, reader),
+      env: await stackOnAws(more, { reader }),
     });
     const { checks }: { checks: Finding[] } = JSON.parse(stdout);
     return checks.find(({ check }) => check === name);
@@ -269,7 +272,7 @@ describe("doctor", () => {
   it("says of a stack with an empty table that every request returns 401, though its API responds", async () => {
     const TableName = `empty-${crypto.randomUUID()}`;
     await startTable(TableName, { endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB });
-    expect((await ofStack({ TableName }, false)).ok).toContain("API");
+    expect((await ofStack({ TableName })).ok).toContain("API");
     const found = "the table is empty: every request returns 401";
     expect(await checkOfStack("API keys", { TableName })).toMatchObject({ status: "notice", found });
     const env = { TABLE_NAME: TableName };

@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 /** The lines that a terminal prints. */
-const printed = (use: (lines: ReturnType<typeof terminal>) => void, quiet = false) => {
+const printed = (use: (lines: ReturnType<typeof terminal>) => void, { quiet = false } = {}) => {
   const output = { stdout: "", stderr: "" };
   const into = (name: keyof typeof output) => (line: string) => {
     output[name] += `${line}\n`;
@@ -63,15 +63,18 @@ describe("the terminal of npm start", () => {
   });
 
   it("has for a 5xx the error, its place in this project and the request, and with --quiet nothing else", () => {
-    const output = printed((lines) => {
-      lines.request(served({}));
-      lines.request(served({ method: "POST", response: responseOf(422, [{ code: "invalid_parameter" }]) }));
-      lines.log(step);
-      lines.carrierCall(call);
-      lines.event(event);
-      lines.log({ request_id: "r-1", error });
-      lines.request(failed);
-    }, true);
+    const output = printed(
+      (lines) => {
+        lines.request(served({}));
+        lines.request(served({ method: "POST", response: responseOf(422, [{ code: "invalid_parameter" }]) }));
+        lines.log(step);
+        lines.carrierCall(call);
+        lines.event(event);
+        lines.log({ request_id: "r-1", error });
+        lines.request(failed);
+      },
+      { quiet: true },
+    );
     expect(output).toEqual({
       stdout: "POST     503     3 ms  /api/v1/switches  acme  service_unavailable\n",
       stderr: `\

@@ -181,22 +181,24 @@ describe("a call", () => {
   };
   const call = { method: "DELETE", path: "/carts/1/requests/2/attachments/3", idempotencyKey: "withdraw-1" } as const;
 
-  const may = (mayHaveActed: boolean, mayStillAct: boolean) => ({ mayHaveActed, mayStillAct });
+  const notActed = { mayHaveActed: false, mayStillAct: false };
+  const mayHaveActed = { mayHaveActed: true, mayStillAct: false };
+  const mayStillAct = { mayHaveActed: true, mayStillAct: true };
   it.each<[string, Attempt[], object]>([
-    ["is done in the fourth attempt", [503, 503, 503, 200], { settles: "done", ...may(true, true) }],
-    ["has four attempts", [429, 429, 429, 429], { settles: "nothing", wait_seconds: 0, ...may(false, false) }],
-    ["may have acted before it was refused", [503, 422], { settles: "refused", ...may(true, true) }],
-    ["has not acted where it was refused", [429, 422], { settles: "refused", ...may(false, false) }],
-    ["has not acted where it was denied", [302, 403], { settles: "denied", ...may(false, false) }],
-    ["remembers an attempt that may have acted", [500, 429, 429, 429], may(true, true)],
-    ["may have acted in its last attempt", [429, 429, 429, 500], { settles: "nothing", ...may(true, true) }],
-    ["may still act where the connection broke", ["ECONNRESET", 422], { settles: "refused", ...may(true, true) }],
-    ["is in conflict with its own first attempt", [504, 409], { settles: "conflict", ...may(true, true) }],
-    ["is in conflict with another", [409], { settles: "conflict", ...may(true, false) }],
+    ["is done in the fourth attempt", [503, 503, 503, 200], { settles: "done", ...mayStillAct }],
+    ["has four attempts", [429, 429, 429, 429], { settles: "nothing", wait_seconds: 0, ...notActed }],
+    ["may have acted before it was refused", [503, 422], { settles: "refused", ...mayStillAct }],
+    ["has not acted where it was refused", [429, 422], { settles: "refused", ...notActed }],
+    ["has not acted where it was denied", [302, 403], { settles: "denied", ...notActed }],
+    ["remembers an attempt that may have acted", [500, 429, 429, 429], mayStillAct],
+    ["may have acted in its last attempt", [429, 429, 429, 500], { settles: "nothing", ...mayStillAct }],
+    ["may still act where the connection broke", ["ECONNRESET", 422], { settles: "refused", ...mayStillAct }],
+    ["is in conflict with its own first attempt", [504, 409], { settles: "conflict", ...mayStillAct }],
+    ["is in conflict with another", [409], { settles: "conflict", ...mayHaveActed }],
     ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ERR_INVALID_CHAR"].map((code): [string, Attempt[], object] => [
       `never arrived with ${code}`,
       [code, 422],
-      may(false, false),
+      notActed,
     ]),
   ])("%s: %j", async (_, attempts, outcome) => {
     const calls = carrierThat(...attempts);
@@ -290,7 +292,7 @@ describe("a call", () => {
       await serve((_, response) => response.writeHead(422, { "Content-Encoding": encoding }).end(text));
       const { text: failure, ...outcome } = await callCarrier(call);
       expect(failure).toMatch(/^its response could not be decompressed \(\w+\)$/);
-      expect(outcome).toMatchObject({ settles: "nothing", ...may(true, true) });
+      expect(outcome).toMatchObject({ settles: "nothing", ...mayStillAct });
     });
   });
 
@@ -382,7 +384,7 @@ describe("a call", () => {
     Object.assign(http, { request: freezing });
     syncBuiltinESMExports();
     const calls = carrier.respondInTurn(200);
-    const over = { settles: "nothing", text: "it did not respond in time", ...may(true, true) };
+    const over = { settles: "nothing", text: "it did not respond in time", ...mayStillAct };
     expect(await callCarrier({ ...call, endsBy: Date.now() + 30_000 })).toMatchObject(over);
     expect(calls).toEqual([]);
   });
@@ -401,8 +403,8 @@ describe("a call", () => {
   });
 
   it.each([
-    ["200 with an endless body, which is no document", 200, 1, may(true, true)],
-    ["422 that comes before the whole body was sent", 422, 4_000_000, may(false, false)],
+    ["200 with an endless body, which is no document", 200, 1, mayStillAct],
+    ["422 that comes before the whole body was sent", 422, 4_000_000, notActed],
   ])("is over with a %s", async (_, status, bytes, outcome) => {
     const server = http.createServer((incoming, response) => {
       incoming.on("error", () => {});
@@ -451,13 +453,13 @@ describe("a call", () => {
         });
         response.end("{}");
       });
-      expect(answered).toMatchObject({ settles: "done", status: 200, text: "{}", ...may(true, false) });
+      expect(answered).toMatchObject({ settles: "done", status: 200, text: "{}", ...mayHaveActed });
       await vi.waitFor(() => expect(received).toBe(bytes));
     });
 
     it("may have acted if the connection is closed meanwhile", async () => {
       const answered = await callWith((_, response) => response.writeHead(200, { Connection: "close" }).end("{}"));
-      expect(answered).toMatchObject({ settles: "nothing", status: null, ...may(true, true) });
+      expect(answered).toMatchObject({ settles: "nothing", status: null, ...mayStillAct });
     });
 
     it("throws the error that interrupts its body meanwhile", async () => {
@@ -485,7 +487,7 @@ describe("a call", () => {
   it("is not sent once its time is over", async () => {
     const calls = carrierThat(200);
     const text = "the deadline passed before the call was sent";
-    const unsent = { settles: "nothing", status: null, text, wait_seconds: 0, ...may(false, false) };
+    const unsent = { settles: "nothing", status: null, text, wait_seconds: 0, ...notActed };
     expect(await callCarrier({ ...call, endsBy: Date.now() })).toMatchObject(unsent);
     expect(calls).toEqual([]);
   });

@@ -16,8 +16,8 @@ export type Cost = {
 
 const writes = /^(Put|Update|Delete|TransactWrite|BatchWrite)/;
 
-const unitsOf = (calls: readonly ProxiedCall[], writing: boolean) =>
-  calls.reduce((sum, { operation, units }) => (writes.test(operation) === writing ? sum + units : sum), 0);
+const unitsOf = (calls: readonly ProxiedCall[], kind: "read" | "write") =>
+  calls.reduce((sum, { operation, units }) => (writes.test(operation) === (kind === "write") ? sum + units : sum), 0);
 
 /** Measures requests until the test file ends. Every AWS call takes 20 ms longer, so that concurrent calls overlap. */
 export const measuredService = () => {
@@ -34,8 +34,8 @@ export const measuredService = () => {
       status: response.status,
       calls: calls.map(({ operation }) => operation),
       rounds: sequentialRounds(calls),
-      readUnits: unitsOf(calls, false),
-      writeUnits: unitsOf(calls, true),
+      readUnits: unitsOf(calls, "read"),
+      writeUnits: unitsOf(calls, "write"),
     };
   };
   return {
