@@ -33,7 +33,7 @@ const pure =
 
 const sdk = /^@aws-sdk\/|^@smithy\//;
 const mayUseTheSdk =
-  /^(shared\/(table\/(client|read|write)|history\/(publish|dead-letters)|attachments\/files|checkout\/(carrier-(token|function)|execution))\.ts|infra\/)/;
+  /^(shared\/(table\/(client|read|update|write)|history\/(publish|dead-letters)|attachments\/files|checkout\/(carrier-(token|function)|execution))\.ts|infra\/)/;
 
 /** The floors of shared, from the top. A folder may import those below its own. "" stands for the files at the root of shared. */
 const floors = [

@@ -5,6 +5,7 @@ import { backOff } from "../table/client.ts";
 import type { Write } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
 import { get, parseItem, readItem } from "../table/read.ts";
+import { transactOrUpdate } from "../table/update.ts";
 import { transact } from "../table/write.ts";
 import { Order, whileItLasts } from "../tenants/tenant-schema.ts";
 import {
@@ -111,7 +112,7 @@ export const updateRun = async (
   event?: Write,
 ): Promise<boolean> => {
   const when = { equals: { run, ...expected } };
-  const unmet = await transact({ run: { update: keys.checkout(order_id), set, when }, event });
+  const unmet = await transactOrUpdate({ run: { update: keys.checkout(order_id), set, when }, event });
   return !unmet;
 };
 

@@ -1,6 +1,7 @@
 import { sentMetadataOf } from "../attachments/attachment-schema.ts";
 import { expiryOf, recordOf } from "../history/record.ts";
 import { keys } from "../table/keys.ts";
+import { transactOrUpdate } from "../table/update.ts";
 import { transact } from "../table/write.ts";
 import { currentCarrier } from "./carrier.ts";
 import { originOf } from "./checkout-run.ts";
@@ -20,7 +21,9 @@ export type Target = {
 /** Writes a receipt, unless it has changed since it was read, because a step may run twice at the same time. */
 export const replaceReceipt = async (request: string, before: Receipt | undefined, receipt: Receipt) => {
   const when = before ? unchanged(before) : { exists: false };
-  const unmet = await transact({ receipt: { update: keys.receipt(request, receipt.attachment), set: receipt, when } });
+  const unmet = await transactOrUpdate({
+    receipt: { update: keys.receipt(request, receipt.attachment), set: receipt, when },
+  });
   return !unmet;
 };
 
@@ -61,7 +64,7 @@ export const completeReceipt = async (
   const in_flight_until = isOver ? earlier : laterOf(now.getTime() + lateMs(announced.bytes), earlier);
   const ended = outcome.state === "withdrawn" && ending(announced, now);
   const completed = { ...announced, ...outcome, ...ended, at: now.toISOString(), in_flight_until };
-  const unmet = await transact({
+  const unmet = await transactOrUpdate({
     receipt: { update: keys.receipt(target.request, announced.attachment), set: completed, when: unchanged(announced) },
     event: outcome.state && recordDecision(target, completed, outcome.state, refused, now),
   });

@@ -1,6 +1,7 @@
 import type { Write } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
 import { readItem } from "../table/read.ts";
+import { transactOrUpdate } from "../table/update.ts";
 import { transact } from "../table/write.ts";
 import { askUpstream, type CartAnswer, checkOutUpstream, currentCarrier } from "./carrier.ts";
 import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
@@ -149,7 +150,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
   const isUnchanged = !isSealedAsRead(state) && { attachments_version: state.version };
   const when = { exists: true, equals: { ...isUnchanged, receipts_version: state.receipts_version ?? undefined } };
-  const unmet = await transact({
+  const unmet = await transactOrUpdate({
     run: { update: keys.checkout(ref.order_id), set, when: { equals: { ...asKnown(submission), outcome_unknown } } },
     order: outcome_unknown ? undefined : { update: keys.order(ref.order_id), set: { seal }, when },
   });
@@ -271,7 +272,7 @@ const conclude = async (
   const unsealed = !outcome.outcome_unknown && { sealed: false, accepted: null };
   const set = { ...learnt, ...outcome, ...unsealed };
   const lift = { update: keys.order(ref.order_id), remove: ["seal"], when: { exists: true } } as const;
-  const unmet = await transact({
+  const unmet = await transactOrUpdate({
     ...also,
     run: { update: keys.checkout(ref.order_id), set, when: { equals: asKnown(submission) } },
     order: unsealed ? { ...lift, ...also.order } : undefined,

@@ -57,7 +57,8 @@ export const transact = async <Name extends string>(
 const attemptsOf = (error: unknown): number =>
   error instanceof DynamoDBServiceException ? (error.$metadata.attempts ?? 1) : 1;
 
-const namedWrites = <Name extends string>(writes: Readonly<Record<Name, Write | undefined>>) => {
+/** Returns the writes with their names. Names without a write are skipped. */
+export const namedWrites = <Name extends string>(writes: Readonly<Record<Name, Write | undefined>>) => {
   const named: [Name, Write][] = [];
   for (const name in writes) {
     const write = writes[name];

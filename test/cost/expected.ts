@@ -48,8 +48,8 @@ export const refusedCost = (caller: "foreign" | "revoked" | "made-up", { method 
 
 /** The cost of a checkout: states of the workflow, calls of its functions, read units, write units. */
 export const checkoutCosts = [
-  { requests: 1, files: 10, states: 7, steps: 3, readUnits: 34, writeUnits: 80 },
-  { requests: 50, files: 1, states: 7, steps: 3, readUnits: 311, writeUnits: 320 },
+  { requests: 1, files: 10, states: 7, steps: 3, readUnits: 34, writeUnits: 69 },
+  { requests: 50, files: 1, states: 7, steps: 3, readUnits: 311, writeUnits: 269 },
 ] as const;
 
 /** The round trips that a query adds to those of its endpoint. */

@@ -163,6 +163,20 @@ const lostRequests = {
   "process killed": 0.05,
 };
 
+/** Writes that commit without a response, or after their caller has given them up, among copies of steps that write the same items. */
+const lostWrites = {
+  ...kinds("table", ["failed after", "lost after", "delayed", "late", "conflict"], 0.25),
+  ...kinds("invocation", ["twice", "lost"], 0.4),
+  ...kinds("carrier PUT", ["delayed", "no response, acts late", "unavailable", "refusal"], 0.3),
+  ...kinds("carrier POST", ["delayed", "unavailable, acts late", "a proxy's refusal", "refusal"], 0.4),
+  ...kinds("carrier GET", ["a proxy's refusal", "lie"], 0.4),
+  ...reactions,
+  "process frozen": 0.03,
+  "process slow": 0.5,
+  "process killed": 0.03,
+  "operator aborts": 0.3,
+};
+
 /** The mixes by name. In `seldom`, every fault happens rarely; in the others, some faults happen often. */
 export const mixes: Readonly<Record<string, Mix>> = {
   all: { kinds: everything, share: 0.15, least: 0.1 },
@@ -196,6 +210,7 @@ export const mixes: Readonly<Record<string, Mix>> = {
     least: 0.3,
   },
   table: { kinds: { ...table, "invocation twice": 0.2, "request lost": 0.2 }, share: 0.5, least: 0.2 },
+  "lost writes": { kinds: lostWrites, share: 0.5, least: 0.2 },
   "foreign words": {
     kinds: {
       ...kinds("carrier PUT", foreign, 0.3),

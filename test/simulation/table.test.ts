@@ -1,5 +1,5 @@
-import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
-import { BatchGetCommand, GetCommand, QueryCommand, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
+import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
+import { BatchGetCommand, GetCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { env } from "../../shared/env.ts";
@@ -32,12 +32,15 @@ const when = condition.filter(isConditional);
 const put = fc
   .tuple(key, set, fc.integer({ min: 0, max: 3 }))
   .map(([at, item, expires_at]) => ({ ...item, expires_at, ...at }));
-const write = fc.oneof<fc.Arbitrary<Write>[]>(
-  fc.record({ put }),
-  fc.record({ put, when }),
+const update = fc.oneof<fc.Arbitrary<Extract<Write, { update: unknown }>>[]>(
   fc.record({ update: key, set, when: condition }),
   fc.record({ update: key, add: fc.record({ counted: fc.integer({ min: -2, max: 2 }) }), when: condition }),
   fc.record({ update: key, set, remove: fc.constantFrom(["expires_at"], ["expires_at", "counted"]), when: condition }),
+);
+const write = fc.oneof<fc.Arbitrary<Write>[]>(
+  fc.record({ put }),
+  fc.record({ put, when }),
+  update,
   fc.record({ delete: key }),
   fc.record({ delete: key, when }),
   fc.record({ check: key, when }),
@@ -60,6 +63,11 @@ const query = fc.record({
   limit: fc.integer({ min: 1, max: 4 }),
   after: fc.option(fc.constantFrom("A#0", "A#1", "A#2", "A#3"), { nil: undefined }),
 });
+
+const updateCommand = (one: Write) => {
+  const { UpdateExpression = "", ...input } = { ...transactItem(one).Update };
+  return new UpdateCommand({ TableName, Key: keyIn(one), ...input, UpdateExpression });
+};
 
 const commandsOf = ([writes, repetition]: readonly [readonly Write[], string]) => {
   const token = { ClientRequestToken: crypto.randomUUID() };
@@ -105,6 +113,7 @@ const told = (response: unknown) => {
   return { Items, Item, LastEvaluatedKey, Count, batch: sorted };
 };
 const refusal = (error: unknown) => {
+  if (error instanceof ConditionalCheckFailedException) return [{ Code: error.name, Item: error.Item }];
   if (!(error instanceof TransactionCanceledException)) throw error;
   return (error.CancellationReasons ?? []).map(({ Code, Item }) => ({ Code, Item }));
 };
@@ -113,6 +122,7 @@ it("the simulated table responds like the embedded one", { timeout: 1_200_000 },
   const operations = fc.array(
     fc.oneof(
       transaction.map((one) => commandsOf(one)),
+      update.map((one) => [() => updateCommand(one)]),
       query.map(readsOf),
     ),
     { minLength: 5, maxLength: 20 },

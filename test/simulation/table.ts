@@ -1,11 +1,20 @@
 import { isDeepStrictEqual } from "node:util";
 import {
+  ConditionalCheckFailedException,
   InternalServerError,
   ProvisionedThroughputExceededException,
   TransactionCanceledException,
+  TransactionConflictException,
   TransactionInProgressException,
 } from "@aws-sdk/client-dynamodb";
-import { BatchGetCommand, GetCommand, QueryCommand, ScanCommand, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
+import {
+  BatchGetCommand,
+  GetCommand,
+  QueryCommand,
+  ScanCommand,
+  TransactWriteCommand,
+  UpdateCommand,
+} from "@aws-sdk/lib-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { Item } from "../../shared/table/expressions.ts";
 import type { Key } from "../../shared/table/keys.ts";
@@ -14,19 +23,19 @@ import { chance, elapsed, faultOf, outside, type Task } from "./world.ts";
 
 /**
  * DynamoDB behind the document client's `send`, with only the operations and expressions that `shared/table` uses. Reads of several
- * items are not isolated, an attempt can commit after it was given up, and a transaction can be refused.
+ * items are not isolated, an attempt can commit after it was given up, and a write can be refused.
  */
 
 type Stored = { readonly item: Item | undefined; readonly before: Item | undefined; readonly writtenAt: number };
 type Partition = Map<string, Stored>;
 
-/** A change that a transaction has made. */
+/** A change that a write has made. */
 export type Change = { readonly key: Key; readonly before: Item | undefined; readonly after: Item | undefined };
 
 let partitions = new Map<string, Partition>();
 let committed = new Set<string>();
 
-/** Called after each transaction of a task, before anything else happens. */
+/** Called after each write of a task, before anything else happens. */
 type OnCommit = (changes: readonly Change[], task: Task) => void;
 let onCommit: OnCommit = () => {};
 
@@ -154,10 +163,26 @@ const transact = ({ TransactItems = [], ClientRequestToken = "" }: TransactWrite
       ),
     );
   committed.add(ClientRequestToken);
+  commit(changes, task);
+  return {};
+};
+
+const commit = (changes: readonly ReturnType<typeof changeOf>[], task: Task) => {
   const writes = changes.filter(({ isWrite }) => isWrite);
   const written = writes.map(({ key, before, after }) => ({ key, before, after: after() }));
   for (const { key, after } of written) write(key, after);
   onCommit(written, task);
+};
+
+/** Updates one item, at this moment. It has no token, so a repetition updates the item again if the condition still holds. */
+const updateOne = (input: UpdateCommand["input"], task: Task) => {
+  const change = changeOf({ Update: { ...input, UpdateExpression: input.UpdateExpression ?? "" } });
+  if (change.isAllowed) commit([change], task);
+  else
+    throw new ConditionalCheckFailedException({
+      ...errorOf("The conditional request failed"),
+      ...(change.before && { Item: marshall(change.before) }),
+    });
   return {};
 };
 
@@ -257,6 +282,12 @@ const actOf = (command: object): Act<object> => {
     };
   if (command instanceof TransactWriteCommand)
     return (named, task) => decided(() => transactOrRefuse(command, named, task));
+  if (command instanceof UpdateCommand)
+    return (named, task) =>
+      decided(() => {
+        if (!faultOf("table", named, ["conflict"])) return updateOne(command.input, task);
+        throw new TransactionConflictException(errorOf("Transaction conflict"));
+      });
   throw new Error(`The simulated table does not know ${command.constructor.name}.`);
 };
 
@@ -274,7 +305,7 @@ const kindOf = (key: Readonly<Record<string, unknown>> | undefined) => String(ke
 /** Describes a call, without ids, because they depend on the time. */
 const describeCommand = (command: object): string => {
   const name = command.constructor.name.replace("Command", "");
-  if (command instanceof GetCommand) return `${name} ${kindOf(command.input.Key)}`;
+  if (command instanceof GetCommand || command instanceof UpdateCommand) return `${name} ${kindOf(command.input.Key)}`;
   if (command instanceof QueryCommand)
     return `${name} ${String(command.input.ExpressionAttributeValues?.[":prefix"] ?? "").replace("#", "")}`;
   if (command instanceof BatchGetCommand) {

@@ -17,7 +17,12 @@ import { collections, keys } from "../../../shared/table/keys.ts";
 import { get, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { forwardableType } from "../../../shared/tenants/tenant-schema.ts";
-import { beforeTableCall, interceptTableCalls, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import {
+  beforeTableCall,
+  interceptTableCalls,
+  isWrite,
+  type TableCall,
+} from "../../support/fault-proxy/table-proxy.ts";
 import {
   at,
   attachedOne,
@@ -392,8 +397,8 @@ describe("forwarding an order", () => {
     await update(0, own, { name: "New" });
     await running(order, { run: "other" });
     const written: string[] = [];
-    const stop = interceptTableCalls(async ({ operation, items }, pass) => {
-      if (operation === "TransactWriteItems") written.push(...items.map(({ sk }) => String(sk)));
+    const stop = interceptTableCalls(async (call, pass) => {
+      if (isWrite(call)) written.push(...call.items.map(({ sk }) => String(sk)));
       return pass();
     });
     expect(await forwardOrder(first)).toMatchObject({ next: "FAIL" });
@@ -429,8 +434,7 @@ describe("forwarding an order", () => {
   it("that changes before its call is not sent, and the run forwards again, even after its last pass", async () => {
     const { first, own, update, request } = await attachedOne();
     const calls = carrier.respondInTurn(201);
-    const isAnnouncement = ({ operation }: TableCall) => operation === "TransactWriteItems";
-    beforeTableCall(isAnnouncement, () => update(0, own, { name: "New" }));
+    beforeTableCall(isWrite, () => update(0, own, { name: "New" }));
     const again = await forwardOrder({ ...first, passes_left: 1 });
     const round = { next: "FORWARD", rounds: 1, passes_left: 0 };
     expect([again, calls, await receiptsOf(request)]).toMatchObject([round, [], []]);

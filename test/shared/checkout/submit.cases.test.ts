@@ -8,7 +8,7 @@ import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { forwardableType } from "../../../shared/tenants/tenant-schema.ts";
-import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import { beforeTableCall, isWrite } from "../../support/fault-proxy/table-proxy.ts";
 import {
   at,
   attachedOne,
@@ -30,7 +30,6 @@ import type { CarrierResponse } from "../../support/servers/scripted-carrier.ts"
 /** Decisions of the step `submit` that whole checkouts do not show. */
 
 const carrier = await stepByStep();
-const isWrite = ({ operation }: TableCall) => operation === "TransactWriteItems";
 const conflict = (text: string): CarrierResponse => [409, {}, JSON.stringify({ error: text })];
 
 const wait = (wait_seconds: number, consecutive_waits = 2) => ({

@@ -55,9 +55,13 @@ const itemsOf = (operation: string, input: z.infer<typeof Input>): Key[] => {
 
 export const tableCallOf = ({ operation, command }: SdkCall): TableCall => {
   const input = z.parse(Input, command.input);
-  const updates = (input.TransactItems ?? []).flatMap(({ Update }) => Update ?? []);
+  const inTransaction = (input.TransactItems ?? []).flatMap(({ Update }) => Update ?? []);
+  const updates = operation === "UpdateItem" ? [z.parse(Update, command.input)] : inTransaction;
   return { operation, input, items: itemsOf(operation, input), updates };
 };
+
+export const isWrite = ({ operation }: Pick<TableCall, "operation">): boolean =>
+  operation === "TransactWriteItems" || operation === "UpdateItem";
 
 /** Calls `visit` for each call; `visit` calls `pass` to send it. Returns a function that ends the interception. */
 export const interceptTableCalls = (visit: (call: TableCall, pass: () => Promise<unknown>) => Promise<unknown>) =>
