@@ -565,7 +565,10 @@ export const requestCarrier = (url: URL, { method, headers, signal, agent }: Req
     const headersDistinct = Object.fromEntries(
       Object.entries(received).map(([name, value]) => [name.toLowerCase(), [value]]),
     );
-    outgoing.emit("response", Object.assign(Readable.from([Buffer.from(text)]), { statusCode, headersDistinct }));
+    const incoming = Object.assign(new Readable({ read: () => {} }), { statusCode, headersDistinct });
+    incoming.push(Buffer.from(text));
+    incoming.push(null);
+    outgoing.emit("response", incoming);
   };
   outgoing.on("finish", () => {
     const sent = { method, headers, body: Buffer.concat(chunks) };

@@ -35,11 +35,13 @@ const clearTimeout = (timer: { event: { isCancelled: boolean } } | undefined) =>
 };
 
 const randomUUID = () => {
-  const digits = Array.from({ length: 4 }, () => Math.floor(chance(numbered("uuid")) * 2 ** 32).toString(16));
-  return digits
-    .map((each) => each.padStart(8, "0"))
-    .join("")
-    .replace(/^(.{8})(.{4}).(.{3}).(.{3})/, "$1-$2-4$3-8$4-");
+  const named = numbered("uuid");
+  const digits = (part: number) =>
+    Math.floor(chance(`${named} ${part}`) * 2 ** 32)
+      .toString(16)
+      .padStart(8, "0");
+  const [second, third] = [digits(2), digits(3)];
+  return `${digits(1)}-${second.slice(0, 4)}-4${second.slice(5)}-8${third.slice(1, 4)}-${third.slice(4)}${digits(4)}`;
 };
 const randomByte = () => Math.floor(chance(numbered("bytes")) * 256);
 

@@ -101,12 +101,11 @@ export const judgeRemoval = (key: string): void => {
 
 /** Every change moves the order's only version, so one conditional write seals the whole order. */
 const judgeVersion = (changes: readonly Change[]) => {
-  if (orderItem().state !== "CART") return;
+  if (orderItem().state !== "CART" || changes.some(hasMoved)) return;
   const ofOrder = [orderPk(), ...forwardable().map((id) => keys.request(id).pk)];
   const isPart = ({ pk, sk }: Key) =>
     (sk.startsWith("ATTACHMENT#") && ofOrder.includes(pk)) || (sk.startsWith("REQUEST#") && pk === orderPk());
-  const isMoved = changes.some(hasMoved);
-  for (const { key } of changes) if (isPart(key)) hold("every change moves the order's version", isMoved, key.sk);
+  for (const { key } of changes) hold("every change moves the order's version", !isPart(key), key.sk);
 };
 
 const hasMoved = ({ key, before, after }: Change) =>

@@ -150,7 +150,7 @@ const faultsMs = 3_600_000;
 export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Promise<Outcome> => {
   const named = `${mix} ${seed}`;
   // Stacks take time, and only a trace shows them.
-  Error.stackTraceLimit = onLine ? 10 : 0;
+  Error.stackTraceLimit = onLine ? 12 : 0;
   beginWorld({ seed: named });
   const rates = ratesOf(mix, chance);
   const requests = pick("requests", [1, 2, 2, 2, 3, 3, chance("large") < (rates["order large"] ?? 0) ? 10 : 2]);

@@ -27,7 +27,11 @@ import { chance, elapsed, faultOf, outside, type Task } from "./world.ts";
  */
 
 type Stored = { readonly item: Item | undefined; readonly before: Item | undefined; readonly writtenAt: number };
-type Partition = Map<string, Stored>;
+type Partition = {
+  readonly stored: Map<string, Stored>;
+  /** The sort keys in their order, once a read has needed it. */
+  sorted: readonly string[] | undefined;
+};
 
 /** A change that a write has made. */
 export type Change = { readonly key: Key; readonly before: Item | undefined; readonly after: Item | undefined };
@@ -49,7 +53,7 @@ export const beginTable = (items: Iterable<Item>, callback: OnCommit = () => {})
 
 const keyOf = (item: Readonly<Record<string, unknown>>): Key => ({ pk: String(item.pk), sk: String(item.sk) });
 
-const storedAt = ({ pk, sk }: Key) => partitions.get(pk)?.get(sk);
+const storedAt = ({ pk, sk }: Key) => partitions.get(pk)?.stored.get(sk);
 
 /** An item as it is at this moment. */
 export const itemAt = (key: Key): Item | undefined => storedAt(key)?.item;
@@ -57,21 +61,30 @@ export const itemAt = (key: Key): Item | undefined => storedAt(key)?.item;
 const itemsOf = (stored: Iterable<Stored>): Item[] =>
   Array.from(stored, ({ item }) => item).filter((item) => item !== undefined);
 
-export const allItems = (): Item[] => [...partitions.values()].flatMap((partition) => itemsOf(partition.values()));
+export const allItems = (): Item[] =>
+  [...partitions.values()].flatMap((partition) => itemsOf(partition.stored.values()));
+
+const sortKeysIn = (pk: string): readonly string[] => {
+  const partition = partitions.get(pk);
+  if (!partition) return [];
+  // Of two sort keys, none is equal to the other.
+  partition.sorted ??= [...partition.stored.keys()].sort((one, other) => (one < other ? -1 : 1));
+  return partition.sorted;
+};
 
 /** The items of a partition whose sort keys begin with a prefix, in order, as they are at this moment. */
 export const itemsBelow = (pk: string, prefix: string): Item[] =>
-  itemsOf(
-    [...(partitions.get(pk) ?? [])]
-      .filter(([sk]) => sk.startsWith(prefix))
-      .sort(([one], [other]) => (one < other ? -1 : 1))
-      .map(([, stored]) => stored),
-  );
+  sortKeysIn(pk)
+    .filter((sk) => sk.startsWith(prefix))
+    .map((sk) => itemAt({ pk, sk }))
+    .filter((item) => item !== undefined);
 
-const write = (key: Key, item: Item | undefined): void => {
-  const partition: Partition = partitions.get(key.pk) ?? new Map();
-  partitions.set(key.pk, partition);
-  partition.set(key.sk, { item, before: partition.get(key.sk)?.item, writtenAt: elapsed() });
+const write = ({ pk, sk }: Key, item: Item | undefined): void => {
+  const partition: Partition = partitions.get(pk) ?? { stored: new Map(), sorted: undefined };
+  partitions.set(pk, partition);
+  const before = partition.stored.get(sk);
+  if (!before) partition.sorted = undefined;
+  partition.stored.set(sk, { item, before: before?.item, writtenAt: elapsed() });
 };
 
 /** TTL: removes what has expired. */
@@ -97,45 +110,69 @@ type Expressions = {
   readonly ExpressionAttributeValues?: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** Evaluates a condition of parts joined by `AND`. A part in parentheses may itself have parts joined by `OR`. */
-const holds = (expression: string, item: Item | undefined, of: Expressions): boolean =>
-  expression.split(/ AND (?![^(]*\) OR)/).every((part) =>
+/** Parses each text once, because the product makes the same few expressions again and again. */
+const parsedOnce = <T>(parse: (text: string) => T): ((text: string) => T) => {
+  const known = new Map<string, T>();
+  return (text) => {
+    const parsed = known.get(text) ?? parse(text);
+    known.set(text, parsed);
+    return parsed;
+  };
+};
+
+/** A condition: parts joined by `AND`. A part in parentheses may itself have parts joined by `OR`. */
+const partsOf = parsedOnce((condition) =>
+  condition.split(/ AND (?![^(]*\) OR)/).map((part) =>
     part
       .replace(/^\((.* OR .*)\)$/, "$1")
       .split(" OR ")
-      .some((one) => holdsAlone(one, item, of)),
-  );
+      .map((one) => {
+        const [, exists, absent, left = "", operator, right = ""] =
+          /^attribute_exists\((#\w+)\)$|^attribute_not_exists\((#\w+)\)$|^(#\w+) (=|<=) (:\w+)$/.exec(one) ?? [];
+        return { one, exists, absent, name: exists ?? absent ?? left, operator, right };
+      }),
+  ),
+);
+
+type Part = ReturnType<typeof partsOf>[number][number];
+
+const holds = (condition: string, item: Item | undefined, of: Expressions): boolean =>
+  partsOf(condition).every((part) => part.some((one) => holdsAlone(one, item, of)));
 
 const holdsAlone = (
-  part: string,
+  { one, exists, absent, name, operator, right }: Part,
   item: Item | undefined,
   { ExpressionAttributeNames, ExpressionAttributeValues }: Expressions,
 ) => {
-  const [, exists, absent, left = "", operator, right = ""] =
-    /^attribute_exists\((#\w+)\)$|^attribute_not_exists\((#\w+)\)$|^(#\w+) (=|<=) (:\w+)$/.exec(part) ?? [];
-  const name = ExpressionAttributeNames?.[exists ?? absent ?? left] ?? "";
-  const [value, expected] = [item?.[name], ExpressionAttributeValues?.[right]];
+  const value = item?.[ExpressionAttributeNames?.[name] ?? ""];
   if (exists) return value !== undefined;
   if (absent) return value === undefined;
+  const expected = ExpressionAttributeValues?.[right];
   if (operator === "<=") return typeof value === "number" && value <= Number(expected);
-  if (operator !== "=") throw new Error(`The simulated table does not know the condition ${part}.`);
+  if (operator !== "=") throw new Error(`The simulated table does not know the condition ${one}.`);
   return value !== undefined && isDeepStrictEqual(value, copy(expected));
 };
 
-/** The item after an update: SET, ADD and REMOVE, in this order. */
+/** An update: SET, ADD and REMOVE, in this order. */
+const actionsOf = parsedOnce((update) =>
+  Array.from(update.matchAll(/(SET|ADD|REMOVE) (.*?)(?= ADD | REMOVE |$)/g)).flatMap(([, keyword, list = ""]) =>
+    list.split(", ").map((one) => {
+      const [name = "", value = ""] = one.split(/ (?:= )?/);
+      return { keyword, name, value };
+    }),
+  ),
+);
+
+/** The item after an update. */
 const updated = (key: Key, item: Item | undefined, of: Expressions): Item => {
   const result: Record<string, unknown> = { ...key, ...item };
-  const nameOf = (placeholder = "") => of.ExpressionAttributeNames?.[placeholder] ?? "";
-  const contentOf = (placeholder = "") => copy(of.ExpressionAttributeValues?.[placeholder]);
-  for (const [, keyword = "", list = ""] of (of.UpdateExpression ?? "").matchAll(
-    /(SET|ADD|REMOVE) (.*?)(?= ADD | REMOVE |$)/g,
-  ))
-    for (const one of list.split(", ")) {
-      const [name, ...value] = one.split(/ (?:= )?/);
-      if (keyword === "REMOVE") delete result[nameOf(name)];
-      else if (keyword === "SET") result[nameOf(name)] = contentOf(value[0]);
-      else result[nameOf(name)] = Number(item?.[nameOf(name)] ?? 0) + Number(contentOf(value[0]));
-    }
+  for (const { keyword, name: placeholder, value } of actionsOf(of.UpdateExpression ?? "")) {
+    const name = of.ExpressionAttributeNames?.[placeholder] ?? "";
+    const content = of.ExpressionAttributeValues?.[value];
+    if (keyword === "REMOVE") delete result[name];
+    else if (keyword === "SET") result[name] = content;
+    else result[name] = Number(item?.[name] ?? 0) + Number(content);
+  }
   return copyOf(result);
 };
 
@@ -219,9 +256,9 @@ const query = (input: QueryCommand["input"], named: string) => {
   const pk = String(ExpressionAttributeValues?.[":pk"]);
   const start = ExclusiveStartKey && String(ExclusiveStartKey.sk);
   const isAfter = (sk: string) => start === undefined || (ScanIndexForward ? sk > start : sk < start);
-  const found = [...(partitions.get(pk)?.keys() ?? [])]
+  const sorted = sortKeysIn(pk);
+  const found = (ScanIndexForward ? sorted : sorted.toReversed())
     .filter((sk) => isAfter(sk) && isKeyIn(input, sk))
-    .sort((one, other) => (one < other === ScanIndexForward ? -1 : 1))
     .map((sk) => read({ pk, sk }, ConsistentRead, named))
     .filter((item) => item !== undefined);
   const Items = found.slice(0, Limit);
@@ -300,7 +337,11 @@ const transactOrRefuse = ({ input }: TransactWriteCommand, named: string, task: 
   );
 };
 
-const kindOf = (key: Readonly<Record<string, unknown>> | undefined) => String(key?.sk).split("#")[0] ?? "";
+const kindOf = (key: Readonly<Record<string, unknown>> | undefined) => {
+  const sk = String(key?.sk);
+  const end = sk.indexOf("#");
+  return end < 0 ? sk : sk.slice(0, end);
+};
 
 /** Describes a call, without ids, because they depend on the time. */
 const describeCommand = (command: object): string => {

@@ -37,8 +37,11 @@ type Event = {
 };
 
 type State = {
-  readonly seed: string;
+  /** The hash of the seed, with which every other begins. */
+  readonly seed: number;
   readonly rates: Rates;
+  /** The rates of each service, by kind. */
+  readonly ratesOf: Map<string, ReadonlyMap<string, number>>;
   /** Ingredients to leave out: faults, and activities of people. */
   readonly without: ReadonlySet<string>;
   /** Called for each line of a trace, if one is wanted. */
@@ -54,9 +57,17 @@ type State = {
 
 const begin = Date.UTC(2026, 10, 21, 10);
 
+/** FNV-1a. */
+const hashOf = (text: string, before = 0x811c9dc5): number => {
+  let hash = before;
+  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return hash;
+};
+
 const newState = (seed: string, rates: Rates, without: ReadonlySet<string>, onLine: State["onLine"]): State => ({
-  seed,
+  seed: hashOf(seed),
   rates,
+  ratesOf: new Map(),
   without,
   onLine,
   happened: new Set(),
@@ -89,9 +100,7 @@ export const currentTask = (): Task => running.getStore() ?? outside;
 
 /** A number from 0 to 1, by the seed and these words only: FNV-1a, then the finalizer of MurmurHash3. */
 export const chance = (words: string): number => {
-  let hash = 0x811c9dc5;
-  for (const text of [state.seed, words])
-    for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  let hash = hashOf(words, state.seed);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
@@ -119,11 +128,22 @@ export const takesPart = (ingredient: string): boolean => {
   return true;
 };
 
+const ratesOf = (service: string): ReadonlyMap<string, number> => {
+  const known = state.ratesOf.get(service);
+  if (known) return known;
+  const own = Object.entries(state.rates).filter(([name]) => name.startsWith(`${service} `));
+  const rates = new Map(own.map(([name, rate]) => [name.slice(service.length + 1), rate]));
+  state.ratesOf.set(service, rates);
+  return rates;
+};
+
 /** The fault of a call, if it has one. Faults end at a certain time. */
 export const faultOf = <K extends string>(service: string, named: string, kinds: readonly K[]): K | undefined => {
   if (state.time >= state.faultsEnd) return undefined;
+  const rates = ratesOf(service);
+  if (rates.size === 0) return undefined;
   for (const kind of kinds) {
-    const rate = state.rates[`${service} ${kind}`];
+    const rate = rates.get(kind);
     if (
       rate !== undefined &&
       chance(`${service} ${kind}? ${named}`) < rate &&
@@ -225,14 +245,11 @@ export const kill = (task: Task, error: Error): void => {
 };
 
 const setImmediateReally = setImmediate;
-/** Resolves when everything that can run without time passing has run. */
-const everythingRan = () => new Promise<void>((resolve) => setImmediateReally(resolve));
 
 const mostEvents = 30_000;
 
-/** Lets time pass until no events remain. */
-export const runWorld = async (): Promise<void> => {
-  await everythingRan();
+/** Lets the next event happen. Returns false if none remains. */
+const next = (): boolean => {
   for (let event = state.queue.pop(); event; event = state.queue.pop()) {
     if (event.isCancelled || !event.task.isAlive) continue;
     if (event.task.frozenUntil > event.time) {
@@ -241,12 +258,35 @@ export const runWorld = async (): Promise<void> => {
     }
     state.time = event.time;
     state.events += 1;
-    if (state.events > mostEvents)
-      return breakPromise("every schedule ends", `there are more than ${mostEvents} events`);
+    if (state.events > mostEvents) {
+      breakPromise("every schedule ends", `there are more than ${mostEvents} events`);
+      return false;
+    }
     event.act();
-    await everythingRan();
+    return true;
   }
+  return false;
 };
+
+/**
+ * Lets time pass until no events remain. Between two immediates, everything runs that can run without time passing. Many immediates
+ * are scheduled at once, because each turn of the event loop costs more than an event.
+ */
+export const runWorld = (): Promise<void> =>
+  new Promise((resolve) => {
+    let hasEnded = false;
+    const step = () => {
+      if (hasEnded || next()) return;
+      hasEnded = true;
+      resolve();
+    };
+    const turn = () => {
+      if (hasEnded) return;
+      for (let count = 0; count < 100; count += 1) setImmediateReally(step);
+      setImmediateReally(turn);
+    };
+    setImmediateReally(turn);
+  });
 
 export const beginWorld = (options: Partial<Pick<State, "rates" | "without" | "onLine">> & { seed: string }): void => {
   state = newState(options.seed, options.rates ?? {}, options.without ?? new Set(), options.onLine);
