@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
- * One deadline for everything that a request waits for: its calls to AWS, their retries, and the waits between attempts.
+ * One deadline for everything that a request waits for, which is its calls to AWS, their retries, and the waits between attempts.
  * Without it, the timeouts of several calls could add up to more than the function's. Steps of the checkout have no deadline.
  */
 const deadlines = new AsyncLocalStorage<Deadline>();
@@ -40,7 +40,7 @@ const beforeDeadline = async <T>(work: () => Promise<T>): Promise<T> => {
   }
 };
 
-/** The settings of every AWS client. `requestTimeout` limits an attempt, in milliseconds; a connection may take two seconds. */
+/** The settings of every AWS client. `requestTimeout` limits an attempt, in milliseconds. A connection may take two seconds. */
 export const clientSettings = (requestTimeout: number) => ({
   maxAttempts: 3,
   requestHandler: { connectionTimeout: 2_000, requestTimeout, throwOnRequestTimeout: true },
@@ -58,7 +58,7 @@ const describeCall = (context: CallContext) => ({
   attempts: attempts.get(context) ?? 0,
 });
 
-/** Middleware around a whole call and its retries: ends it at the deadline, and adds its name to its error. */
+/** Middleware around a whole call and its retries. Ends it at the deadline, and adds its name to its error. */
 export const limitCall =
   <Input, Output>(next: Send<Input, Output>, context: CallContext): Send<Input, Output> =>
   async (input) => {
@@ -69,7 +69,7 @@ export const limitCall =
     }
   };
 
-/** Middleware around each attempt of a call: counts it, and starts none after the deadline. */
+/** Middleware around each attempt of a call. Counts it, and starts none after the deadline. */
 export const limitAttempt =
   <Input, Output>(next: Send<Input, Output>, context: CallContext): Send<Input, Output> =>
   async (input) => {

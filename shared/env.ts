@@ -1,6 +1,9 @@
 import { limits } from "./limits.ts";
 
-/** The functions' environment variables, also in infra/README.md (`npm run tables`). A malformed or missing required one throws. */
+/**
+ * The functions' environment variables. `npm run tables` writes them to infra/README.md. A malformed variable throws, and so does a
+ * required one that is missing.
+ */
 export const variables = {
   TABLE_NAME: "the table",
   BUCKET_NAME: "the bucket",

@@ -1,4 +1,4 @@
-/** Every error that a caller can get: a closed list of codes with their statuses and titles. */
+/** Every error that a caller can get. This is a closed list of codes with their statuses and titles. */
 const catalogue = {
   unauthorized: { status: 401, title: "Unauthorized" },
   "access_denied.ordering_attachment_access": { status: 403, title: "Access Denied" },
@@ -35,7 +35,7 @@ export const locations = ["body", "query", "header", "path"] as const;
 
 type SubCode = (typeof subCodes)[number];
 
-/** One problem with a request. `pointer` is a JSON pointer, `""` for the whole body. `detail` is for people. */
+/** One problem with a request. `pointer` is a JSON pointer, and `""` stands for the whole body. `detail` is for people. */
 export type Problem = {
   readonly in: (typeof locations)[number];
   readonly pointer: string;
@@ -66,13 +66,13 @@ type ErrorObject = {
 
 export type ErrorBody = { readonly errors: readonly ErrorObject[] };
 
-/** Headers of every response of the API, those of the gateway and the firewall included. */
+/** Headers of every response of the API, including those of the gateway and the firewall. */
 export const securityHeaders = { "X-Content-Type-Options": "nosniff" } as const;
 
-/** On AWS, these. Without TLS, as with `npm start`, a server must not send the second one: RFC 6797, section 7.2. */
+/** Headers of every response on AWS. Without TLS, as with `npm start`, a server must not send the second one (RFC 6797, 7.2). */
 export const deployedHeaders = { ...securityHeaders, "Strict-Transport-Security": "max-age=31536000" } as const;
 
-/** An error for the caller. Any code may throw it; only http/responses.ts turns it into a response. */
+/** An error for the caller. Any code may throw it, but only http/responses.ts turns it into a response. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -134,7 +134,7 @@ export const fileTooLarge = (limitBytes: number) => {
   return apiError("payload_too_large", detail, { limit_bytes: limitBytes, direct_upload: true });
 };
 
-/** For a gateway that cannot tell a body that is too large from a request that cannot be read. */
+/** The error of a gateway that cannot tell a body that is too large from a request that cannot be read. */
 export const tooLargeOrUnreadable = (limitBytes: number) => {
   const detail = `The file is larger than ${limitBytes} bytes, and needs a direct upload; or the request can't be read.`;
   return apiError("payload_too_large", detail, { limit_bytes: limitBytes, direct_upload: true });
@@ -203,7 +203,7 @@ export const isUnavailable = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   const { name, $metadata }: SdkError = error;
   if (transient.has(name) || ($metadata?.httpStatusCode ?? 0) >= 500) return true;
-  // Node's network errors carry a code (ECONNREFUSED, EPIPE ...); a truncated response has a body that cannot be parsed.
+  // Node's network errors have a code, such as ECONNREFUSED or EPIPE. A truncated response has a body that cannot be parsed.
   if ("code" in error && typeof error.code === "string" && /^E[A-Z]+$|^ERR_STREAM/.test(error.code)) return true;
   return "$responseBodyText" in error || (error instanceof SyntaxError && "$metadata" in error);
 };
@@ -212,13 +212,16 @@ export const isUnavailable = (error: unknown): boolean => {
 export const isDefect = (error: unknown): boolean =>
   error instanceof ApiError ? error.status === 500 : !isUnavailable(error);
 
-/** Returns the error for the caller: 503 for an unavailable service, even if nothing has converted the error, and 500 for any other. */
+/**
+ * Returns the error for the caller. It is 503 for an unavailable service, even if nothing has converted the error, and 500 for any
+ * other error.
+ */
 export const asApiError = (error: unknown): ApiError => {
   if (error instanceof ApiError) return error;
   return isUnavailable(error) ? serviceUnavailable(error) : internalError(error);
 };
 
-/** For `catch`: turns an unavailable or throttled service into a 503. Rethrows any other error. */
+/** For `catch`. Turns an unavailable or throttled service into a 503. Rethrows any other error. */
 export const unavailableAs503 = (error: unknown): never => {
   throw isUnavailable(error) ? serviceUnavailable(error) : error;
 };

@@ -19,13 +19,13 @@ type HttpRequest = {
 };
 
 /**
- * Sends a request, and returns the response. If that comes before the whole body was sent, a 2xx counts only once the rest was sent,
- * and any other response ends the call. Follows no redirect. Rejects with the error of the body or of the connection. Does not use
- * `fetch`, which fails on an unsolicited `100 Continue` and refuses ports such as 5060.
+ * Sends a request, and returns the response. A 2xx that comes before the whole body was sent counts only once the rest was sent.
+ * Any other early response ends the call. Follows no redirect. Rejects with the error of the body or of the connection. Does not
+ * use `fetch`, which fails on an unsolicited `100 Continue` and refuses ports such as 5060.
  */
 export const sendRequest = (url: URL, { method, headers, body, endsAt, maxCharacters }: HttpRequest) =>
   new Promise<HttpResponse>((resolve, reject) => {
-    // Loaded by the first request, because an import would take a third of the cold start of a step that sends none.
+    // The first request loads it, because an import would take a third of the cold start of a step that sends none.
     const isSecure = url.protocol === "https:";
     const { request } = process.getBuiltinModule(isSecure ? "node:https" : "node:http");
     const signal = AbortSignal.timeout(Math.max(0, endsAt - Date.now()));
@@ -37,7 +37,7 @@ export const sendRequest = (url: URL, { method, headers, body, endsAt, maxCharac
       const send = () => startWith(sendInTime(outgoing, endsAt, typeof body === "function" ? body(signal) : body));
       socket.once(isSecure ? "secureConnect" : "connect", send);
     });
-    // An unsolicited 101. Without this listener, Node would close the connection without a response or an error.
+    // For an unsolicited 101. Without this listener, Node would close the connection without a response or an error.
     outgoing.on("upgrade", ({ statusCode: status = 0 }, socket) => {
       socket.destroy();
       resolve({ status, headers: {}, text: "" });
@@ -88,7 +88,7 @@ const beginningOf = async (incoming: IncomingMessage, length: number): Promise<s
   return text.slice(0, length);
 };
 
-/** Some servers compress a body although the request does not accept that. A body that is cut off ends where it is cut off. */
+/** Some servers compress a body although the request does not accept that. A truncated body ends where it was cut off. */
 const decompressed = (incoming: IncomingMessage): AsyncIterable<Uint8Array> => {
   const encoding = incoming.headersDistinct["content-encoding"]?.join().trim().toLowerCase() ?? "";
   if (!["gzip", "x-gzip", "deflate", "br"].includes(encoding)) return incoming;

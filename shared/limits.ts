@@ -12,9 +12,9 @@ export const limits = {
   forwardingRequests: 100,
   /** Longer than any cursor and any useful `include`. */
   queryLength: 255,
-  /** The largest file in a form: base64-encoded, it fits into a 6 MB event with the other parts. MAX_FILE_BYTES overrides it. */
+  /** The largest file in a form. Encoded in base64, it fits into a 6 MB event with the other parts. MAX_FILE_BYTES overrides it. */
   fileBytes: 4_600_000,
-  /** The largest file of a direct upload: see functions/README.md. MAX_UPLOAD_BYTES can lower it. */
+  /** The largest file of a direct upload (see functions/README.md). MAX_UPLOAD_BYTES can lower it. */
   uploadBytes: 104_857_600,
   /** How long the URL of a direct upload is valid, and how long an attachment can be created from the upload. */
   uploadSeconds: 60 * 60,
@@ -27,7 +27,10 @@ export const limits = {
   idempotencySeconds: 24 * 60 * 60,
   /** Levels of an account tree, the root included. */
   accountLevels: 8,
-  /** In the file of `patchbay apply`: the number of a user's permissions, and the lengths of a permission and of a date and time. */
+  /**
+   * Limits of the file of `patchbay apply`. They are the number of a user's permissions, and the lengths of a permission and of a
+   * date and time.
+   */
   permissions: 1_000,
   permissionLength: 255,
   dateTimeLength: 64,
@@ -36,7 +39,7 @@ export const limits = {
 } as const;
 
 /**
- * Lambda's limit on a response, whose JSON escapes the body again:
- * https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+ * Lambda's limit on a response, whose JSON escapes the body again.
+ * Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */
 export const lambdaResponseBytes = 6_291_556;

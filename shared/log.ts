@@ -4,13 +4,13 @@ import { env, logLevels } from "./env.ts";
 import { isDefect } from "./errors.ts";
 
 /**
- * Structured logs: one line of JSON for each request or step. CloudWatch also reads metrics from it. A line contains only
- * the fields that are passed: never pass an event, a body or an API key. Lines bypass `console`, which Lambda wraps. A
- * logging library would add 2 ms to each cold start.
+ * Structured logs, with one line of JSON for each request or step. CloudWatch also reads metrics from it. A line contains only the
+ * fields that are passed, so never pass an event, a body or an API key. Lines bypass `console`, which Lambda wraps. A logging
+ * library would add 2 ms to each cold start.
  */
 type Fields = Readonly<Record<string, unknown>>;
 
-/** An error of a call to AWS. `call` names it, such as `dynamodb TransactWriteItems`; `attempts` is how often it was sent. */
+/** An error of a call to AWS. `call` names it, such as `dynamodb TransactWriteItems`. `attempts` is how often it was sent. */
 type FailedCall = Error & { readonly call?: unknown; readonly attempts?: unknown };
 
 const serializeError = ({ name, message, call, attempts, stack, cause }: FailedCall): Fields => ({
@@ -63,8 +63,8 @@ export const log = {
   info: (message: string, fields: Fields, metrics?: Metrics): void => write("INFO", message, fields, metrics),
   error: report,
   /**
-   * Logs a failure. If `isOwn` (caused by no caller and no unavailable service), it counts in the metric `Defects`, by which
-   * infra/aws rolls a deployment back. The stack's name separates the stacks of an account.
+   * Logs a failure. `isOwn` says that neither a caller nor an unavailable service has caused it. Such a failure counts in the
+   * metric `Defects`, by which infra/aws rolls a deployment back. The stack's name separates the stacks of an account.
    */
   failure: (message: string, fields: Fields, { isOwn, metrics }: { isOwn: boolean; metrics?: Metrics }): void =>
     isOwn

@@ -1,11 +1,11 @@
 import type * as z from "zod/mini";
 import type { Problem } from "./errors.ts";
 
-/** A function: its name, and the export of a file in `functions/` that Lambda invokes. Several functions can share a file. */
+/** A function. It has a name, and the export of a file in `functions/` that Lambda invokes. Several functions can share a file. */
 export type EntryPoint = {
   readonly name: string;
   readonly file: `functions/${string}.ts`;
-  /** `handler` unless functions share the file. */
+  /** It is `handler` unless functions share the file. */
   readonly handler?: string;
 };
 
@@ -18,10 +18,10 @@ export type Route = EntryPoint & {
   readonly path: string;
   /** The resource in the path that the API key must have access to. */
   readonly parent: "request" | "order" | "account" | null;
-  /** The target of the path below its parent: a collection, one resource, or a direct upload. */
+  /** The target of the path below its parent. It is a collection, one resource, or a direct upload. */
   readonly on: "collection" | "item" | "upload";
   readonly resource: ResourceType;
-  /** The type of the document that it accepts or returns. Differs from the resource's only for direct uploads. */
+  /** The type of the document that it accepts or returns. It differs from the resource's type only for direct uploads. */
   readonly document: DocumentType;
   readonly operation: Operation;
   readonly permission: string;
@@ -41,13 +41,13 @@ type FileAction = "PutObject" | "GetObject" | "GetObjectTagging" | "DeleteObject
 type Schema = z.core.$ZodType;
 export type QueryReads<S extends Schema = Schema> = { readonly from: "query"; readonly schema: S };
 export type PartKind = "text" | "file";
-/** `parts` maps the name of each part to its kind; other parts are ignored. */
+/** `parts` maps the name of each part to its kind. Other parts are ignored. */
 export type FormReads<S extends Schema = Schema> = {
   readonly from: "form";
   readonly schema: S;
   readonly parts: Readonly<Record<string, PartKind>>;
 };
-/** Properties of `data` that may be sent with their current values but not changed, each with the comparison to use. */
+/** Properties of `data` that may be sent with their current values but not changed. Each has the comparison to use. */
 export type Immutable = Readonly<Record<string, (sent: unknown, current: unknown) => boolean>>;
 /** `rules` reports problems that concern several properties, after applying the sent properties to the stored ones. */
 type JsonReads<S extends Schema = Schema> = {
@@ -83,9 +83,9 @@ export const byOperation = {
 /** The texts and the examples of a route in the OpenAPI document. No function loads them. */
 export type Docs = {
   readonly summary: string;
-  /** In Markdown. */
+  /** The text is Markdown. */
   readonly description: string;
-  /** An example of the request: a JSON body, or the parts of a form by name, except its file. */
+  /** An example of the request. It is a JSON body, or the parts of a form by name, except its file. */
   readonly body?: Readonly<Record<string, unknown>>;
   /** The descriptions of its query parameters, by name. A list of names has a text for each name. */
   readonly query?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;

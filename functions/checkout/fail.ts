@@ -5,7 +5,7 @@ import { countFailure } from "../../shared/checkout/metrics.ts";
 import { stepHandler } from "../../shared/checkout/step-handler.ts";
 import { failStep } from "../../shared/checkout/steps.ts";
 
-/** `failure` is present if a step has thrown, `reason` if a step has returned FAIL with a reason. */
+/** `failure` is present if a step has thrown. `reason` is present if a step has returned FAIL with a reason. */
 const Failed = z.object({
   order_id: State.shape.order_id,
   reason: z.optional(z.nullable(z.string())),

@@ -2,9 +2,9 @@ import type { StepResult } from "../../shared/checkout/checkout-schema.ts";
 import { beginStep, failStep, forwardStep, type Step, submitStep } from "../../shared/checkout/steps.ts";
 
 /**
- * The checkout of an order, in Amazon States Language: every attachment reaches the carrier before the cart is checked out.
- * Its input is `{"order_id"}`. AWS, emulators and the local service run it, so it uses JSONPath only. `./patchbay synth` writes it
- * to cdk.out/checkout.asl.json; shared/checkout/README.md has a picture of it.
+ * The checkout of an order, in Amazon States Language. Every attachment reaches the carrier before the cart is checked out. The
+ * input is `{"order_id"}`. AWS, emulators and the local service run it, so it uses JSONPath only. `./patchbay synth` writes it to
+ * cdk.out/checkout.asl.json. shared/checkout/README.md has a picture of it.
  */
 
 /** The placeholder of a step's function: `${begin}` for `checkout/begin`. */

@@ -9,7 +9,10 @@ import { hasPermission } from "../tenants/tenant-schema.ts";
 import { Attachment, Upload, uploadExpiry } from "./attachment-schema.ts";
 import { parentPermissions } from "./routes.ts";
 
-/** Access checks for attachments: access to the parent, its account's feature, both permissions, then the attachment. */
+/**
+ * Access checks for attachments. They check the access to the parent, its account's feature and both permissions, and then find the
+ * attachment.
+ */
 
 type AttachmentRoute = Route & { readonly parent: ParentType };
 export type CollectionRoute = AttachmentRoute & {
@@ -20,7 +23,7 @@ type UploadRoute = AttachmentRoute & { readonly on: "upload" };
 type ItemRoute = AttachmentRoute & { readonly operation: "show" | "update" };
 type DeleteRoute = AttachmentRoute & { readonly operation: "delete" };
 
-/** `ref` is undefined if the parent's id is not a ULID, `parent` also if it does not exist. */
+/** `ref` is undefined if the parent's id is not a ULID. `parent` is undefined if the parent does not exist, either. */
 export type FoundInPath = Found & {
   readonly parentId: PathId;
   readonly ref: ParentRef | undefined;

@@ -14,7 +14,7 @@ import {
 
 /**
  * The associations that `include` adds. `forwarding` comes from the receipts that the checkout writes. This folder cannot import
- * the checkout, and reads only the properties in CarrierReceipt; the others are for operators.
+ * the checkout. It reads only the properties in CarrierReceipt, because the others are for operators.
  */
 
 type ByRequest = ForwardingData["requests"][number];
@@ -47,7 +47,7 @@ const readForwardings = async (
   const requests = parent.type === "order" ? await forwardableRequests(parent.id) : [parent.id];
   const under = async (id: string, attachment: Attachment): Promise<ByRequest> => {
     const receipt = await readItem(CarrierReceipt, keys.receipt(id, attachment.id));
-    // After the checkout, what was changed since, or was never confirmed by the carrier, counts as not forwarded.
+    // An attachment that was changed after the checkout, or that the carrier never confirmed, counts as not forwarded.
     const isFinal = receipt && receipt.state !== "pending" && isUpToDate(receipt, attachment);
     const isCurrent = receipt && (parent.state === "CART" || isFinal);
     const { state, at, reason } = isCurrent ? receipt : initial;

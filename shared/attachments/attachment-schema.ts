@@ -35,9 +35,9 @@ const Notes = z
   .check(z.overwrite((notes) => notes || null));
 
 /**
- * The properties of an attachment that callers set. To add one, change only this file: add it here, with a default for older items;
- * add a description and an example below; add it to `changeable` or `immutableAttachmentProperties`, and to `SentMetadata` if the
- * carrier receives it.
+ * The properties of an attachment that callers set. To add one, change only this file. Add the property here, with a default for
+ * older items, and add a description and an example below. Add it to `changeable` or `immutableAttachmentProperties`, and to
+ * `SentMetadata` if the carrier receives it.
  */
 const metadata = {
   name: Name,
@@ -82,7 +82,7 @@ export const MediaType = z.string().check(
   z.toLowerCase(),
 );
 
-/** An attachment as callers receive it: the `data` of its document. */
+/** An attachment as callers receive it, in the `data` of its document. */
 export const AttachmentData = z.object({
   id: Ulid,
   ...withoutDefaults(metadata),
@@ -146,7 +146,7 @@ export const isUpToDate = ({ sent }: Pick<CarrierReceipt, "sent">, attachment: A
 
 const letterTypes = ["application/pdf", "image/tiff", "image/png", "image/jpeg"];
 
-/** Returns why a carrier may refuse a letter of authorization days later, or null if no reason is known. For operators. */
+/** Returns why a carrier may refuse a letter of authorization days later, or null if no reason is known. Only operators see it. */
 export const warningOf = ({ file_hint, detected_type, encrypted }: Attachment): string | null => {
   if (file_hint !== "LOA") return null;
   if (encrypted === true) return "The letter of authorization is encrypted.";
@@ -166,7 +166,7 @@ export const FileData = z.object({
 export const ForwardingState = z.enum(["none", "pending", "refused", "withdrawn", "forwarded"]);
 export type ForwardingState = z.infer<typeof ForwardingState>;
 
-/** The association `forwarding` of an attachment: its state at the carrier, overall and by request. */
+/** The association `forwarding` of an attachment. It has the state at the carrier, overall and by request. */
 export const ForwardingData = z.object({
   state: ForwardingState,
   requests: z
@@ -176,7 +176,10 @@ export const ForwardingData = z.object({
 });
 export type ForwardingData = z.infer<typeof ForwardingData>;
 
-/** The state of an attachment at the carrier under one request: those properties of a checkout's receipt that callers may see. */
+/**
+ * The state of an attachment at the carrier under one request. It has those properties of a checkout's receipt that callers may
+ * see.
+ */
 export const CarrierReceipt = z.object({
   state: z.enum(["pending", "forwarded", "withdrawn", "refused"]),
   at: z.string(),

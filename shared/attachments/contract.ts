@@ -18,7 +18,7 @@ import type { ParentType } from "../table/keys.ts";
 import * as schema from "./attachment-schema.ts";
 import * as rows from "./routes.ts";
 
-/** The endpoints of attachments in the OpenAPI document: their documents, texts and examples. No function loads this file. */
+/** The documents, texts and examples of attachments' endpoints in the OpenAPI document. No function loads this file. */
 
 const requestData = stated("RequestData", statedId);
 const RequestDocument = z.object({ type: z.literal("request"), data: requestData.schema });

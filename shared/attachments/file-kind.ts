@@ -73,7 +73,7 @@ const tailBytes = 65_536;
 /** How many bytes from the start of a cross-reference table are searched for its trailer. The table has 20 bytes per object. */
 const maxTableBytes = 1_048_576;
 
-/** Far more than a trailer needs. */
+/** This is far more than a trailer needs. */
 const maxTrailerBytes = 65_536;
 
 /** Detects a file's media type, and whether a PDF is encrypted. For a large file, both ends are enough. */
@@ -144,13 +144,16 @@ const token = /\\[^\r\n]|[()%\r\n]|<<|>>|\/[^\s()<>[\]{}/%]*/g;
 
 const nullValue = /(?:[\s\0]|%[^\r\n]{0,255}[\r\n])*null(?![^\s\0()<>[\]{}/%])/y;
 
-/** Whether null follows: an entry of null equals none (ISO 32000-1, 7.3.9). */
+/** Whether null follows. An entry of null equals none (ISO 32000-1, 7.3.9). */
 const isNull = (text: string, from: number): boolean => {
   nullValue.lastIndex = from;
   return nullValue.test(text);
 };
 
-/** Whether the dictionary at the start of a text has this name as a value, or as a key of other than null. Ignores the dictionaries inside it. */
+/**
+ * Whether the dictionary at the start of a text has this name as a value, or as a key of anything but null. Ignores the
+ * dictionaries inside it.
+ */
 const hasName = (text: string, name: string): boolean => {
   let [depth, inStrings, inComment] = [0, 0, false];
   for (const { 0: found, index } of text.matchAll(token)) {

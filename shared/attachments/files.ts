@@ -36,7 +36,7 @@ const base64 = (sha256: string) => Buffer.from(sha256, "hex").toString("base64")
 
 const hasHeaders = (request: unknown): request is { headers: Record<string, string> } => "headers" in Object(request);
 
-/** For `catch`: returns undefined if there is no such file. A response to HEAD has no body, so its error is only "NotFound". */
+/** For `catch`. Returns undefined if there is no such file. A response to HEAD has no body, so its error is only "NotFound". */
 const undefinedIfMissing = (error: unknown): undefined =>
   error instanceof Error && /^(NoSuchKey|NotFound)$/.test(error.name) ? undefined : unavailableAs503(error);
 
@@ -150,7 +150,7 @@ export const openFile = async (key: string): Promise<AsyncIterable<Uint8Array> |
 };
 
 /**
- * Returns the result of GuardDuty's malware scan: null before the scan, undefined if there is no file.
+ * Returns the result of GuardDuty's malware scan. Returns null before the scan, and undefined if there is no file.
  * Source: https://docs.aws.amazon.com/guardduty/latest/ug/monitor-enable-s3-object-tagging-malware-protection.html
  */
 export const scanResultOf = async (key: string): Promise<string | null | undefined> => {
@@ -174,8 +174,8 @@ export const signedGet = async (key: string, seconds: number): Promise<SignedFil
 export type StoredFile = { readonly key: string; readonly bytes: number; readonly storedAt: Date };
 
 /**
- * Yields the files whose keys begin with `prefix`, in order, from the one after the key `after`. By default, those of all days, which
- * only `patchbay check` reads to the end.
+ * Yields the files whose keys begin with `prefix`, in order, from the one after the key `after`. Without a prefix, it yields those
+ * of all days, which only `patchbay check` reads to the end.
  */
 export async function* allFiles(prefix = filePrefix, after?: string): AsyncGenerator<StoredFile> {
   do {

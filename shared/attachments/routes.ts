@@ -11,7 +11,10 @@ import {
   UploadFile,
 } from "./attachment-schema.ts";
 
-/** The route-table rows of attachments' endpoints, each for a request and for an order. `contract.ts` has their texts and examples. */
+/**
+ * The rows of attachments' endpoints in the route table. Each exists for a request and for an order. `contract.ts` has their texts
+ * and examples.
+ */
 
 /** The permission that the parent requires, by the state of its order. */
 export const parentPermissions = {
@@ -61,7 +64,8 @@ export const createAttachmentRoutes = forParents((parent) => {
 });
 
 export const listAttachmentsRoutes = forParents((parent) => {
-  // For a request only: receipts are stored by request, so an order's list would take a read for each attachment and each request.
+  // It exists for a request only. Receipts are stored by request, so an order's list would take a read for each attachment and each
+  // request.
   const included = parent === "request" ? (["file", "forwarding"] as const) : (["file"] as const);
   const schema = z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include: includeOf(...included) });
   return attachmentRoute(parent, {
@@ -122,7 +126,7 @@ export const createUploadRoutes = forParents(
     }) as const,
 );
 
-/** The third call of a direct upload: creates the attachment. Reads both ends of the file. */
+/** The third call of a direct upload, which creates the attachment. It reads both ends of the file. */
 export const completeUploadRoutes = forParents(
   (parent) =>
     ({

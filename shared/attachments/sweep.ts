@@ -12,8 +12,8 @@ const dayNumber = (day: string) => Date.parse(`${day}T00:00:00Z`) / dayMs;
 const rereadDays = 30;
 
 /**
- * Returns the days that the sweep of `today` must read, ascending: days whose files have all become a day old since the last
- * sweep, and older days that must be read again. Includes the days of missed sweeps.
+ * Returns the days that the sweep of `today` must read, ascending. These are the days whose files have all become a day old since
+ * the last sweep, the days of missed sweeps, and older days that must be read again.
  */
 export const dueDays = (first: string, lastSweep: string | undefined, today: string): string[] => {
   const newest = dayNumber(today) - 2;
@@ -31,8 +31,8 @@ const graceMs = 24 * 60 * 60 * 1000;
 const reserveMs = 20_000;
 
 /**
- * The place in a day, after the file `after`. The sweep reads a day twice: it counts the whole day first, and removes only then. The
- * counts are those of the day, but `unknown` begins again with the second pass.
+ * The place in a day, after the file `after`. The sweep reads a day twice. It counts the whole day first, and removes files only in
+ * the second pass. The counts are those of the day, but `unknown` begins again with the second pass.
  */
 const Place = z.object({
   day: z.string(),
@@ -47,7 +47,7 @@ type Place = z.infer<typeof Place>;
 const startOf = (day: string): Place => ({ day, pass: "count", after: undefined, files: 0, orphans: 0, unknown: 0 });
 
 /**
- * The progress of the sweep. `first_on` is the day of the table's first sweep, `swept_on` the day of the last finished one.
+ * The progress of the sweep. `first_on` is the day of the table's first sweep. `swept_on` is the day of the last finished sweep.
  * `sweeping` is an unfinished sweep, which continues after the day `done`, at the place `at`.
  */
 const Bookmark = z.object({
@@ -86,7 +86,7 @@ const isSuspicious = ({ files, unknown }: { readonly files: number; readonly unk
 /**
  * Removes files without metadata that are older than a day. A crash between the two steps of an upload or a delete leaves such
  * files. Stops at a suspicious day, which the next sweep tries again. Two sweeps can run at the same time. Throws 503 if S3 or
- * DynamoDB is unavailable; the next sweep continues from there.
+ * DynamoDB is unavailable. The next sweep then continues from there.
  */
 export const sweepOrphanFiles = async (options: SweepOptions): Promise<Swept> => {
   const { now, dryRun = false, all = false, counts = { ...noCounts } } = options;
@@ -182,7 +182,7 @@ export const sweptDays = async (): Promise<{ readonly oldest?: string; readonly 
 /** Returns the day of the oldest file, or `own` if that is later. Returns undefined if there is no file. */
 const firstDay = async (own: string): Promise<string | undefined> => {
   for await (const { key } of allFiles()) {
-    // The key of any other file gives no day.
+    // A key that is not an attachment's gives no day.
     const day = fileDay(key) ?? own;
     return day > own ? day : own;
   }
@@ -205,7 +205,7 @@ type Orphan = OwnedFile & { readonly isKnown: boolean };
 /** How many files are looked up in one call, and how many orphans are removed before the time is checked. */
 const batchSize = 50;
 
-/** How many files are read before the progress is saved: as many as S3 lists in one call. */
+/** How many files are read before the progress is saved. S3 lists as many in one call. */
 const pageSize = 1_000;
 
 /**

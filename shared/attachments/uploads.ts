@@ -12,9 +12,9 @@ import { readFileEnds, signedPut } from "./files.ts";
 /** Direct uploads: the caller prepares an upload, sends the file directly to S3, and completes the upload. */
 
 /**
- * How long the record of a file without metadata is stored: of an upload that can no longer be used, or of a delete that could not
- * remove its file. The sweep uses this record to recognize the file, normally after two days, and still after a month of missed
- * sweeps.
+ * How long the record of a file without metadata is stored. Such a file belongs to an upload that can no longer be used, or to a
+ * delete that could not remove it. The sweep recognizes the file by this record, normally after two days, and still after a month
+ * of missed sweeps.
  */
 export const recordSeconds = 35 * 24 * 60 * 60;
 
@@ -29,7 +29,7 @@ const uploadDocument = async (parent: ParentRef, file: UploadFile, { id, at }: C
   },
 });
 
-/** Prepares an upload: stores a record and returns a signed URL that accepts only this file. */
+/** Prepares an upload. Stores a record, and returns a signed URL that accepts only this file. */
 export const createUpload = async (
   parent: ParentRef,
   file: UploadFile,

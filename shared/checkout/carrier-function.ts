@@ -11,7 +11,7 @@ export type AdapterCall = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object | null;
   readonly file: {
-    /** A signed URL for GET. */
+    /** A signed URL for a GET. */
     readonly url: string;
     readonly bytes: number;
     readonly sha256: string;

@@ -1,6 +1,6 @@
 /**
- * The meanings of the carrier's responses, in one table for the client, the documents (`npm run tables`), the simulated carrier and
- * the tests. Maintenance pages, challenges and gateways respond in the carrier's place, even while the carrier still processes the
+ * The meanings of the carrier's responses. The client, the documents (`npm run tables`), the simulated carrier and the tests share
+ * this table. Maintenance pages, challenges and gateways respond in the carrier's place, even while the carrier still processes the
  * call. So only what is empty or JSON counts as the carrier's own word.
  */
 export type Meaning = {
@@ -70,7 +70,7 @@ export type Reading = {
   readonly method: string;
   readonly status: number;
   readonly text: string;
-  /** The parsed body; undefined if it is not JSON. */
+  /** The parsed body, or undefined if it is not JSON. */
   readonly json: unknown;
   /** The carrier's text for the customer. */
   readonly reason: string | null;

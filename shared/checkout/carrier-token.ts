@@ -47,7 +47,7 @@ const readSecret = async (arn: string): Promise<string> => {
   return token;
 };
 
-/** Masks the token in the carrier's words, also where JSON, a URL or HTML has escaped it. */
+/** Masks the token in the carrier's words, even where JSON, a URL or HTML has escaped it. */
 export const withoutToken = (text: string, token: string | undefined): string =>
   token ? text.replaceAll(new RegExp(Array.from(token, escapedOrNot).join(""), "gi"), "[token]") : text;
 

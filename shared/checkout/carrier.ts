@@ -72,7 +72,7 @@ export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachmen
   });
 };
 
-/** The carrier's response about a cart. `later`: the response was not usable, for the reason in `failure`. */
+/** The carrier's response about a cart. `later` means that the response was not usable, for the reason in `failure`. */
 export type CartAnswer =
   | { readonly cart: "checked out" | "open" | "cannot say" }
   | { readonly cart: "later"; readonly failure: string; readonly wait_seconds: number };
@@ -94,8 +94,8 @@ export const askUpstream = async (order: string): Promise<CartAnswer> => {
 const CartDocument = z.object({ checked_out: z.boolean() });
 
 /**
- * The body of the checkout's POST: what the receipts say that the cart has. A carrier that compares it with its cart refuses with 412
- * to check out a cart that differs.
+ * The body of the checkout's POST. It lists what the cart has, according to the receipts. A carrier that compares it with its cart
+ * refuses with 412 to check out a cart that differs.
  */
 export type Manifest = {
   readonly attachments: readonly {

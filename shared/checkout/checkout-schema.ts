@@ -5,10 +5,13 @@ import { checkoutLimits } from "./limits.ts";
 
 /** The checkout of an order as it is stored, and as the workflow's steps pass it on. */
 
-/** The carrier's last response, or why there was none; null unless the call will be repeated. */
+/** The carrier's last response, or why there was none. It is null unless the call will be repeated. */
 const last_answer = z.nullable(z.string());
 
-/** Why a run failed. `refused`: by the carrier or the malware scan. `fault`: for any other reason, which operators investigate. */
+/**
+ * Why a run failed. `refused` means by the carrier or the malware scan. `fault` means for any other reason, which operators
+ * investigate.
+ */
 export const FailureKind = z.enum(["refused", "fault"]);
 export type FailureKind = z.infer<typeof FailureKind>;
 
@@ -19,7 +22,10 @@ export const CheckoutRun = z.object({
   attempt: z.number(),
   /** The names of the latest runs before this one. */
   earlier_runs: z.array(z.string()),
-  /** STOPPING: a step has found a reason to fail. CRASHED: the execution ended without a result. The others are the execution's own. */
+  /**
+   * STOPPING means that a step has found a reason to fail. CRASHED means that the execution ended without a result. The others are
+   * the execution's own states.
+   */
   status: z.enum(["RUNNING", "STOPPING", "CRASHED", "FAILED", "SUCCEEDED"]),
   started_at: z.string(),
   /** After this time, the carrier processes no call of an earlier run, and no checkout of the cart. */
@@ -27,15 +33,19 @@ export const CheckoutRun = z.object({
   ended_at: z.nullable(z.string()),
   reason: z.nullable(z.string()),
   failure: z.nullable(FailureKind),
-  /** It is unknown whether the carrier has checked the cart out: a run has requested that, or a 409 to another call suggests it. */
+  /**
+   * It is unknown whether the carrier has checked the cart out. Either a run has requested that, or a 409 to another call suggests
+   * it.
+   */
   outcome_unknown: z.boolean(),
-  /** The carrier whose cart that is; null before the first call that may check out a cart. */
+  /** The carrier that has this cart. It is null before the first call that may check out a cart. */
   carrier: z.nullable(z.string()),
   /** This run has sealed the order, for the checkout of the cart. */
   sealed: z.boolean(),
   /**
-   * The carrier has accepted this run's checkout of the cart, and the run asks until the carrier says that it is done. `open`: the
-   * carrier has said that it is not. So it can say, and a response that says nothing of it is not the carrier's.
+   * The carrier has accepted this run's checkout of the cart, and the run asks until the carrier says that it is done. `open` means
+   * that the carrier has said that it is not done. So this carrier can say, and a response that says nothing of it is not the
+   * carrier's.
    */
   accepted: z.nullable(z.enum(["unsaid", "open"])),
   /** The carrier has responded that it has checked the cart out. This is final. */
@@ -58,26 +68,33 @@ export const Receipt = z.object({
   ...CarrierReceipt.shape,
   sha256: z.string(),
   bytes: z.number(),
-  /** The carrier that this receipt is about: see `currentCarrier`. No other carrier has anything of it. */
+  /** The carrier that this receipt is about (see `currentCarrier`). No other carrier has anything of it. */
   carrier: z.string(),
   /**
-   * Whether the carrier has some version of it: `yes` once it has confirmed a PUT, until a DELETE may have acted; `perhaps` while a
-   * PUT or a DELETE may have acted. If it has none, nothing needs to be withdrawn.
+   * Whether the carrier has some version of it. `yes` holds from a confirmed PUT until a DELETE may have acted. `perhaps` holds
+   * while a PUT or a DELETE may have acted. With `no`, nothing needs to be withdrawn.
    */
   held: z.enum(["no", "perhaps", "yes"]),
   /** The version of the attachment whose metadata were sent. */
   version: z.number(),
-  /** The number of forwarding calls announced. Each announcement replaces the last. 0: the file has only waited for its scan. */
+  /**
+   * The number of forwarding calls announced. Each announcement replaces the last. With 0, the file has only waited for its scan.
+   */
   attempts: z.number(),
-  /** How often the attachment was sent or withdrawn anew, under another key: after a withdrawal, or because the carrier's cart differs. */
+  /**
+   * How often the attachment was sent or withdrawn anew, under another key. This happens after a withdrawal, or because the
+   * carrier's cart differs.
+   */
   resends: z.number(),
-  /** The carrier may process a call for the attachment until this time; null if it has responded to every such call. */
+  /**
+   * The carrier may process a call for the attachment until this time. It is null if the carrier has responded to every such call.
+   */
   in_flight_until: z.nullable(z.string()),
-  /** The carrier's last decision: its status and the beginning of its body. */
+  /** The status of the carrier's last decision, and the beginning of its body. */
   status: z.nullable(z.number()),
   answer: z.nullable(z.string()),
   last_answer,
-  /** The table's TTL attribute. Null while the attachment exists, or the order's next run may have to withdraw it. */
+  /** The table's TTL attribute. It is null while the attachment exists, or while the order's next run may have to withdraw it. */
   expires_at: z.nullable(z.number()),
 });
 export type Receipt = z.infer<typeof Receipt>;
@@ -91,7 +108,7 @@ export const Seal = z.object({ run: z.string(), version: z.number(), at: z.strin
 /** An order, as far as its seal is concerned. */
 export const Sealed = z.object({ seal: z.optional(Seal) });
 
-/** The id of an order as another system sends it, in either case. Anything but a ULID becomes an id that no order has. */
+/** The id of an order as another system sends it, in either case. Any text that is not a ULID becomes an id that no order has. */
 export const OrderId = z.pipe(
   z.unknown(),
   z.transform((sent) => parseUlid(String(sent)) ?? noId),
@@ -99,12 +116,15 @@ export const OrderId = z.pipe(
 
 export type RunRef = { readonly order_id: string; readonly run: string };
 
-/** The input of a step: its execution's name, which is also the run's, and start, and the state that the previous step returned. */
+/**
+ * The input of a step. It has the execution's name, which is also the run's, its start, and the state that the previous step
+ * returned.
+ */
 export const StepInput = z.object({ run: z.string(), started_at: z.string(), state: z.unknown() });
 
 /**
- * The state of the workflow between its steps. An execution can last a week, so functions get states that earlier versions wrote: see
- * test/shared/checkout/state.test.ts.
+ * The state of the workflow between its steps. An execution can last a week, so functions get states that earlier versions wrote.
+ * See test/shared/checkout/state.test.ts.
  */
 export const State = z.object({
   order_id: OrderId,
@@ -116,18 +136,18 @@ export const State = z.object({
   corrections_left: z.number(),
   /** How often in a row the carrier was unavailable to the step that is waiting. */
   consecutive_waits: z.number(),
-  /** The order's version that the carrier has in full; null before all of it was forwarded. */
+  /** The order's version that the carrier has in full. It is null before all of it was forwarded. */
   version: z.nullable(z.number()),
   /** When the run has read that version. */
   read_at: z.nullable(z.string()),
   /** The version of the receipts that say so. */
   receipts_version: z.nullable(z.number()),
-  /** The carrier that has it: a deployment may bring another one between two steps. */
+  /** The carrier that has this version. A deployment may bring another one between two steps. */
   carrier: z.nullable(z.string()),
 });
 export type State = z.infer<typeof State>;
 
-/** The output of a step: the state, and the next step, which the workflow's state `Decide` chooses. */
+/** The output of a step. It has the state and the next step, which the workflow's state `Decide` chooses. */
 export type StepResult = State & {
   readonly next: "FORWARD" | "WAIT_TO_FORWARD" | "SUBMIT" | "WAIT_TO_SUBMIT" | "DONE" | "ALREADY_RUNNING" | "FAIL";
   readonly wait_seconds?: number;

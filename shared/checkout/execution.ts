@@ -5,7 +5,7 @@ import { env } from "../env.ts";
 import { type CheckoutRun, OrderId } from "./checkout-schema.ts";
 import { checkoutLimits } from "./limits.ts";
 
-/** Returns an execution of the workflow, or undefined if Step Functions does not find it (yet). */
+/** Returns an execution of the workflow. Returns undefined if Step Functions does not find it, or not yet. */
 export const describeExecution = async (executionArn: string) => {
   try {
     return await new SFNClient(clientSettings(5_000)).send(new DescribeExecutionCommand({ executionArn }));
@@ -39,7 +39,7 @@ export const EndedExecution = z.object({
 });
 
 /**
- * Whether an operator has redriven an execution since this end, so that it is in progress again. Without a higher count, the look-up
+ * Whether an operator has redriven an execution since this end, so that it is in progress again. Without a higher count, a look-up
  * that says so is only older than the event.
  */
 export const isRedriven = async ({ executionArn, redriveCount }: z.infer<typeof EndedExecution>): Promise<boolean> => {

@@ -16,13 +16,13 @@ const Deleted = z.object({
   expires_at: z.number(),
 });
 
-/** The time that is left to the sweep of files, which has 15 minutes. */
+/** The time that is left to the sweep of files. The function has 15 minutes for both. */
 const forFilesMs = 10 * 60_000;
 
 const Ending = z.pick(Receipt, { at: true, sent: true, expires_at: true });
 
 /**
- * Ends the receipts of deleted attachments that no run will withdraw, because their order is checked out: they lose the notes, and
+ * Ends the receipts of deleted attachments that no run will withdraw, because their order is checked out. They lose the notes, and
  * expire with the events. The daily sweep does it, because an order's attachment has a receipt under each of its requests. A cart's
  * receipts stay, because the next run needs them to withdraw what the carrier has. Returns the number of attachments.
  */

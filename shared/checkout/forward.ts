@@ -11,7 +11,7 @@ import { checkoutLimits, pauseSeconds } from "./limits.ts";
 import { attachmentsOf, planOf } from "./plan.ts";
 
 /**
- * Forwards the attachments of an order that the carrier lacks and withdraws deleted ones, until time is up. Reads the order's
+ * Forwards the attachments of an order that the carrier lacks, and withdraws deleted ones, until time is up. Reads the order's
  * version first, so everything that is compared with the receipts is at least as new.
  */
 export const forwardOrder = async ({ run, ...state }: State & RunRef): Promise<StepResult> => {
@@ -69,7 +69,7 @@ async function* callsOf(ref: RunRef, order: Order, isOver: () => boolean): Async
   }
 }
 
-/** Returns the more severe of two endings: the end of the run, then the longer wait, then the end of the time. */
+/** Returns the more severe of two endings. The end of the run comes first, then the longer wait, then the end of the time. */
 export const mostSevere = (one: Ending | undefined, other: Ending): Ending =>
   one && severityOf(one) >= severityOf(other) ? one : other;
 

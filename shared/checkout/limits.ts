@@ -6,7 +6,10 @@ import { env } from "../env.ts";
  * Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
  */
 export const checkoutLimits = {
-  /** How often one run may forward, besides its first rounds and corrections: when a step's time is up, after waits, and after changes. */
+  /**
+   * How often one run may forward when a step's time is up, after waits, and after changes. Its first rounds and corrections do not
+   * count.
+   */
   passes: 48,
   /** How often a run forwards again because the order has changed, before it seals the order as it was when it last began to forward. */
   rounds: 3,
@@ -14,7 +17,10 @@ export const checkoutLimits = {
   corrections: 5,
   /** The most receipts that one transaction changes, with the run, the order and an event for each or for all. */
   writesAtOnce: 96,
-  /** How often in a row the carrier may be unavailable before the run fails: 38 minutes on average, if it responds at once. */
+  /**
+   * How often in a row the carrier may be unavailable before the run fails. This takes 38 minutes on average, if the carrier
+   * responds at once.
+   */
   consecutiveWaits: 10,
   /** How many calls of one order are made at the same time. */
   concurrency: 16,
@@ -29,7 +35,7 @@ export const checkoutLimits = {
   workMs: 300_000,
   /** The number of earlier runs that a lock records, so that late copies of their first steps cannot lock. */
   earlierRuns: 20,
-  /** The longest run: the workflow's TimeoutSeconds, which is a week, and an hour for clock skew and the last steps. */
+  /** The longest run. It takes the workflow's TimeoutSeconds, which is a week, and an hour for clock skew and the last steps. */
   maxRunMs: (7 * 24 + 1) * 3_600_000,
   /** How long an execution that Step Functions does not know counts as in progress. */
   unknownExecutionMs: 60_000,
@@ -46,17 +52,20 @@ export const maxCallMs = (bytes: number): number =>
   checkoutLimits.tries * callTimeoutMs(bytes) + (checkoutLimits.tries - 1) * checkoutLimits.maxWaitInStepMs;
 
 /**
- * How long the carrier may still process an attempt after it has ended without a response, as the clocks of two functions
- * measure it: as long as the attempt may have taken.
+ * How long the carrier may still process an attempt after it has ended without a response, as the clocks of two functions measure
+ * it. This is as long as the attempt may have taken.
  */
 export const lateMs = (bytes: number): number => callTimeoutMs(bytes) + checkoutLimits.clockSkewMs;
 
 /**
- * How long a crashed run's calls without a file may still act: until all their attempts, and the carrier's work on the last one,
- * have ended.
+ * How long a crashed run's calls without a file may still act. This is until all their attempts, and the carrier's work on the last
+ * one, have ended.
  */
 export const graceMs = (): number => maxCallMs(0) + lateMs(0);
 
-/** 5 s, doubled each time up to CARRIER_MAX_WAIT_SECONDS, jittered by half, or the carrier's Retry-After if it is longer. */
+/**
+ * Returns 5 s, doubled each time up to CARRIER_MAX_WAIT_SECONDS and jittered by half. Returns the carrier's Retry-After if that is
+ * longer.
+ */
 export const pauseSeconds = (waits: number, retryAfter: number, random: () => number): number =>
   Math.max(retryAfter, Math.ceil(Math.min(env.carrierMaxWaitSeconds(), 5 * 2 ** waits) * (0.5 + random() / 2)));

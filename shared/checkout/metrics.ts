@@ -8,8 +8,8 @@ import type { RunRef } from "./checkout-schema.ts";
 /** The metrics of checkouts that infra/aws/operations.ts raises alarms for. */
 
 /**
- * Counts a failed checkout, by the stack's name, which separates the stages of an account. The customer corrects a refusal; only a
- * fault raises an alarm.
+ * Counts a failed checkout, by the stack's name, which separates the stages of an account. The customer corrects a refusal, so only
+ * a fault raises an alarm.
  */
 export const countFailure = ({ order_id, run }: RunRef, kind: "refused" | "fault"): void => {
   const fields = { order_id, run, kind, stack: env.stackName() };
@@ -28,7 +28,7 @@ export const countLongWait = ({ order_id, run }: RunRef, startedAt: Date, waitSe
   log.error("checkout-waits", fields, { stack: { WaitingCheckouts: "Count" } });
 };
 
-/** How many runs are read at a time, so that memory stays flat: the orders of failed runs stay open. */
+/** How many runs are read at a time, so that memory stays flat. The orders of failed runs stay open, so there can be many. */
 const runsAtOnce = 100;
 
 /** Counts the orders whose last run is recorded as running for longer than a run can take. Its end was not recorded. */

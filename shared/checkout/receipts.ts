@@ -9,7 +9,7 @@ import type { Receipt, RunRef } from "./checkout-schema.ts";
 import { lateMs, maxCallMs } from "./limits.ts";
 import type { Plan } from "./plan.ts";
 
-/** The receipts of the calls to the carrier: each is announced before its call, and completed after it. */
+/** The receipts of the calls to the carrier. Each is announced before its call, and completed after it. */
 
 /** A request that a run forwards, and the accounts that own the attachments. */
 export type Target = {
@@ -46,9 +46,9 @@ export const restoreReceipt = async ({ target: { request }, before, announced }:
 type Decision = Exclude<Receipt["state"], "pending">;
 
 /**
- * Records the outcome of a call, and the carrier's decision as an event. Returns undefined if another step has changed the receipt:
- * that step has announced the call again, and its outcome counts. `isOver`: the carrier has responded to each attempt. `refused` is
- * recorded as the event's reason.
+ * Records the outcome of a call, and the carrier's decision as an event. Returns undefined if another step has changed the receipt.
+ * That step has announced the call again, and its outcome counts. `isOver` says that the carrier has responded to each attempt.
+ * `refused` is recorded as the event's reason.
  */
 export const completeReceipt = async (
   { target, before, announced }: AnnouncedCall,
@@ -71,7 +71,9 @@ export const completeReceipt = async (
   return unmet ? undefined : completed;
 };
 
-/** What a receipt loses when its deleted attachment is withdrawn, and when it expires: with the event of the withdrawal. */
+/**
+ * What a receipt loses when its deleted attachment is withdrawn, and when it expires, which is with the event of the withdrawal.
+ */
 const ending = ({ sent }: Receipt, now: Date) => ({ sent: { ...sent, notes: null }, expires_at: expiryOf(now) });
 
 export const recordDecision = (

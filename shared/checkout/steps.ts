@@ -1,9 +1,9 @@
 import type { EntryPoint, Route } from "../route.ts";
 
 /**
- * The table of the workflow's steps, the counterpart of routes.ts. The functions and their permissions on AWS, the handlers
- * of the local service, and the tasks of functions/checkout/workflow.ts are derived from it. A step is one row here, one file in
- * `functions/checkout`, and a task. Each row is a separate constant.
+ * The table of the workflow's steps, as routes.ts is that of the endpoints. The functions and their permissions on AWS, the
+ * handlers of the local service, and the tasks of functions/checkout/workflow.ts are derived from it. A step is one row here, one
+ * file in `functions/checkout`, and a task. Each row is a separate constant.
  */
 export type Step = EntryPoint & {
   /** The actions on the table and the bucket that its function is allowed. */
@@ -47,7 +47,7 @@ export const submitStep = {
   timeoutSeconds: 480,
 } as const satisfies Step;
 
-/** The failure path: records the reason and releases the lock. */
+/** The failure path. It records the reason and releases the lock. */
 export const failStep = {
   name: "checkout/fail",
   file: "functions/checkout/fail.ts",

@@ -16,7 +16,9 @@ export const actions = {
 type TypeOf<R extends keyof typeof actions> = `${R}.${(typeof actions)[R][number]}`;
 export type EventType = { readonly [R in keyof typeof actions]: TypeOf<R> }[keyof typeof actions];
 
-/** Who changed something: an API key and the user that it impersonates, an operator (a principal of IAM), or a checkout run. */
+/**
+ * Who changed something. This is an API key and the user that it impersonates, an operator (a principal of IAM), or a checkout run.
+ */
 export const Actor = z.discriminatedUnion("type", [
   z.object({ type: z.literal("api_key"), id: z.string(), user: z.string() }),
   z.object({ type: z.literal("operator"), id: z.string(), on_behalf_of: z.optional(z.string()) }),
@@ -40,17 +42,20 @@ export type EventChange = z.infer<typeof EventChange>;
 
 /**
  * One confirmed change, as it is published. It contains ids and names of properties. Its only values are a file's size and hash,
- * the status of the carrier's response, a settled outcome, counts, and what operators change in accounts, users and API keys, so nothing in
- * it is confidential. Another version may have written it, so its type and its actor's can be unknown.
+ * the status of the carrier's response, a settled outcome, counts, and what operators change in accounts, users and API keys. So
+ * nothing in it is confidential. Another version may have written it, so its type and its actor's type can be unknown.
  */
 export const Event = z.object({
-  /** A ULID. An event can arrive twice: drop any whose id you have processed. */
+  /** A ULID. An event can arrive twice, so drop any event whose id you have processed. */
   id: z.string(),
   type: z.string(),
   at: z.string(),
   account: z.string(),
   actor: z.looseObject({ ...ref, on_behalf_of: z.optional(z.string()) }),
-  /** `version` counts the resource's changes; null if it has no version. A higher version is newer. A deletion keeps the last version. */
+  /**
+   * `version` counts the resource's changes. It is null if the resource has no version. A higher version is newer. A deletion keeps
+   * the last version.
+   */
   resource: z.object({ ...ref, version: z.nullable(z.int()) }),
   parent: z.nullable(z.object(ref)),
   /** The names of the properties that an update changed, or null for any other event. */

@@ -25,7 +25,7 @@ const Publishable = z.extend(Event, {
   at: z.string().check(z.refine((at) => !Number.isNaN(Date.parse(at)))),
 });
 
-/** An event that cannot be read: its key in the table, its place in the stream, and why. */
+/** An event that cannot be read, with its key in the table, its place in the stream, and the reason. */
 export type DeadLetter = {
   readonly reason: string;
   readonly key: { readonly pk: string | undefined; readonly sk: string | undefined };

@@ -20,13 +20,13 @@ type Change = {
   readonly file?: WrittenEvent["file"];
   readonly outcome?: WrittenEvent["outcome"];
   readonly numbers?: WrittenEvent["numbers"];
-  /** Stored but not published, except for the status of the answer. */
+  /** It is stored but not published, except for the status of the answer. */
   readonly evidence?: Pick<StoredEvent, "answer" | "name" | "filename" | "reason">;
 };
 
 export type Changes = Readonly<Record<string, { readonly from: unknown; readonly to: unknown }>>;
 
-/** When what is recorded now expires, in seconds: after 400 days. */
+/** When what is recorded now expires, in seconds since 1970. This is after 400 days. */
 export const expiryOf = (now: Date): number => Math.floor(now.getTime() / 1000) + 400 * 24 * 60 * 60;
 
 // A call to EventBridge takes 256 KB and has up to ten events. Without its lists, an event has up to 8 KB.
@@ -45,8 +45,8 @@ const beginningOf = (list: readonly unknown[]) => {
 };
 
 /**
- * Shortens long lists, such as a user's permissions, which can be 255 KB. They keep only the elements that differ, as many as fit.
- * `unchanged` counts the elements in both lists, `omitted` the differing ones left out.
+ * Shortens long lists, such as a user's permissions, which can be 255 KB. Keeps only the elements that differ, as many as fit.
+ * `unchanged` counts the elements in both lists. `omitted` counts the differing elements that are left out.
  */
 const shortened = ({ from, to }: Changes[string]): EventChange => {
   if (!Array.isArray(from) || !Array.isArray(to) || bytesOf([from, to]) <= maxListBytes) return { from, to };
@@ -57,7 +57,10 @@ const shortened = ({ from, to }: Changes[string]): EventChange => {
   return { ...part, unchanged: before.size - removed.length, ...(omitted > 0 && { omitted }) };
 };
 
-/** An attachment's events are stored with its order or request, downloads apart from them, and any other event with its resource. */
+/**
+ * An attachment's events are stored with its order or request, and its downloads apart from them. Any other event is stored with
+ * its resource.
+ */
 const keyOf = ({ type, resource, parent }: Change, id: string): Key => {
   const subject = parent && type !== "request.created" ? parent : resource;
   return type === "attachment.downloaded" ? keys.download(subject, id) : keys.event(subject, id);

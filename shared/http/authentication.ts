@@ -71,14 +71,14 @@ type Authenticated<F, L> = {
 
 export type AuthenticatedEvent<F, L> = RequestEvent & { authenticated: Authenticated<F, L> };
 
-/** Middleware: throws 401 unless the API key is valid, and adds `authenticated`. Meanwhile, reads the data of the access check. */
+/** Middleware. Throws 401 unless the API key is valid, and adds `authenticated`. Meanwhile, reads the data of the access check. */
 export const authentication = <R, F extends Found, L>(
   route: R,
   access: Reads<R, F, L>,
 ): MiddlewareObj<AuthenticatedEvent<F, L>, APIGatewayProxyResult> => ({
   before: async ({ event }) => {
     const now = new Date();
-    // A refused key is logged, too: whoever has a leaked one may still try it after it was revoked.
+    // A refused key is logged, too, because whoever has a leaked key may still try it after it was revoked.
     const logged = (found: ApiKey | undefined) => {
       if (found) event.logged = { key_id: found.id, account_id: found.account };
       return found;

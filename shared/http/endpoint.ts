@@ -62,7 +62,7 @@ export const endpoint = <S extends Schema, R extends Route, F extends Found, L, 
     });
   const handler = (event: AuthenticatedEvent<F, L>, context: Context) =>
     withDeadline(context.getRemainingTimeInMillis(), () => checked(event, context));
-  /** For `admin access`: checks an API key and the ids in the path. Throws the error of the check that refuses. */
+  /** For `patchbay access`. Checks an API key and the ids in the path. Throws the error of the check that refuses. */
   const admission = async (apiKey: ApiKey | undefined, ids: Readonly<Record<string, string>>, note: Note) => {
     const now = new Date();
     const valid = validKey(Promise.resolve(apiKey), now, note);

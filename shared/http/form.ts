@@ -60,7 +60,7 @@ const unreadable = (why: string) => malformed(`can't be read as a form: ${why}`)
 /** The headers of a form's part, with names in lower case and values in Latin-1. */
 type Headers = ReadonlyMap<string, readonly string[]>;
 
-/** A part's own headers and its content: views of the body. */
+/** A part's own headers and its content, which are views of the body. */
 type RawPart = { readonly headers: Headers; readonly chunks: readonly Buffer[] };
 
 const sizeOf = ({ chunks }: RawPart) => chunks.reduce((sum, { length }) => sum + length, 0);
@@ -74,7 +74,7 @@ const splitForm = async (contentType: string, body: Buffer): Promise<RawPart[]> 
   if (boundary === "") throw unreadable(`its Content-Type has no boundary. ${setByHand}`);
   if (boundary.length > 70) throw unreadable("its boundary must have at most 70 characters");
   const pieces = piecesOf(body, boundary);
-  // Without the line break and the hyphens of the next delimiter.
+  // A piece ends with the line break and the hyphens of the next delimiter, which are not the part's.
   checkHeaders(pieces.slice(1).map((piece) => piece.subarray(0, -boundary.length - 4)));
   const parts: RawPart[] = [];
   const parser = new Dicer({ boundary, maxHeaderPairs: limits.form.headerBytes });
@@ -137,7 +137,10 @@ const checkHeaders = (parts: readonly Buffer[]): void => {
   }
 };
 
-/** What a part's header says. If it cannot be read, `fault` says why, as in "has no name", and `name` only identifies the part. */
+/**
+ * What a part's header says. If the header cannot be read, `fault` says why, as in "has no name". `name` then only identifies the
+ * part.
+ */
 type Disposition = { readonly name?: string; readonly filename?: string | undefined; readonly fault?: string };
 
 /** Matches a parameter. Names are tokens; values are tokens or quoted. A semicolon can come last. `a"b"` is for filename* only. */
@@ -243,7 +246,7 @@ const fromQ = (content: string) =>
 /** Shortens a header's value to printable characters, for an error's detail. */
 const printable = (value: string) => value.replaceAll(/[^!-~]/g, "?").slice(0, 40);
 
-/** Returns a file or a text. A plain field is not a file: the text "loa.pdf" means that curl's @ was forgotten. */
+/** Returns a file or a text. A plain field is not a file. If its text is "loa.pdf", somebody forgot curl's @. */
 const partOf = (name: string, kind: PartKind, filename: string | undefined, { headers, chunks }: RawPart): Part => {
   const content = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
   const value = (field: string) => headers.get(field)?.[0]?.split(";")[0]?.trim().toLowerCase();

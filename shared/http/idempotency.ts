@@ -41,7 +41,7 @@ export const readIdempotencyKey = async (
 
 const StoredUse = z.object({ fingerprint: z.string(), id: z.string(), at: z.string(), expires_at: z.number() });
 
-/** Leaves out the bytes of a file: its SHA-256 is compared instead. */
+/** Leaves out the bytes of a file, because its SHA-256 is compared instead. */
 const withoutBytes = (_name: string, value: unknown) => (value instanceof Uint8Array ? undefined : value);
 
 /** Two requests are the same if their routes, ids and parsed contents are. Another multipart boundary makes no difference. */

@@ -66,14 +66,15 @@ export const readInput = async <S extends z.core.$ZodType>(
   const rules = (reads.from === "json" && reads.rules?.(sent, current)) || [];
   const all = [...problems, ...(checked.problems ?? []), ...immutable, ...rules, ...headerProblems];
   if (checked.problems || all.length > 0) throw invalid(all);
-  // Without defaults, so that a deployment that changes one does not change the fingerprints of Idempotency-Keys.
+  // The content to compare has no defaults, so that a deployment that changes one does not change the fingerprints of
+  // Idempotency-Keys.
   const compared = Object.entries(dataOf(checked.value)).filter(([name]) => Object.hasOwn(sent, name));
   return { input: checked.value, compared };
 };
 
 const Body = z.looseObject({ data: z.record(z.string(), z.unknown()) });
 
-/** In a create, null means that a property is left out: serializers of Go, C# and Java write unset values so. */
+/** In a create, null means that a property is left out, because serializers of Go, C# and Java write unset values so. */
 const withoutNulls = (body: unknown): unknown => {
   const parsed = z.safeParse(Body, body).data;
   if (!parsed) return body;

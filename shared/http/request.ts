@@ -32,7 +32,7 @@ export const headerLines = (
   return lines.length > 0 ? lines : [header(event, name) ?? []].flat();
 };
 
-/** Returns the value of a header that is a list: all its lines, joined as in RFC 9110, 5.2. */
+/** Returns the value of a header that is a list. It joins all lines as in RFC 9110, 5.2. */
 export const listHeader = (...of: Parameters<typeof headerLines>): string | undefined => {
   const lines = headerLines(...of);
   return lines.length > 0 ? lines.join(", ") : undefined;

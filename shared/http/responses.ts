@@ -24,17 +24,17 @@ const entityTags = (list: string): string[] =>
 
 type IsCurrent = (tag: string) => boolean;
 
-/** If-Match (RFC 9110, 13.1.1): whether the header is absent, is `*`, or lists a current ETag. Uses strong comparison. */
+/** If-Match (RFC 9110, 13.1.1). Returns whether the header is absent, is `*`, or lists a current ETag. Uses strong comparison. */
 const matches = (event: RequestEvent, isCurrent: IsCurrent): boolean => {
   const list = listHeader(event, "If-Match");
   return list === undefined || entityTags(list).some((tag) => tag === "*" || isCurrent(tag));
 };
 
-/** If-None-Match (RFC 9110, 13.1.2): whether the header is `*`, or lists a current ETag. Uses weak comparison. */
+/** If-None-Match (RFC 9110, 13.1.2). Returns whether the header is `*`, or lists a current ETag. Uses weak comparison. */
 const isNotModified = (event: RequestEvent, isCurrent: IsCurrent): boolean =>
   entityTags(listHeader(event, "If-None-Match") ?? "").some((tag) => tag === "*" || isCurrent(tag.replace(/^W\//, "")));
 
-/** For PATCH and DELETE: throws 412 with the current ETag if the version does not meet the request's conditions. */
+/** For PATCH and DELETE. Throws 412 with the current ETag if the version does not meet the request's conditions. */
 export const precondition =
   (event: RequestEvent): Precondition =>
   (version) => {
@@ -43,21 +43,23 @@ export const precondition =
     if (isNotModified(event, isCurrent)) throw preconditionFailed(etag(version), "If-None-Match");
   };
 
-/** The result of an endpoint's handler: a body, additional headers, and fields for the request's log line. */
+/** The result of an endpoint's handler. It has a body, additional headers, and fields for the request's log line. */
 export type Reply = {
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly logged?: Readonly<Record<string, unknown>>;
 };
 
-/** Returns a document with its ETag. `bytes` is the size of the deleted file, `included` the documents that `include` requested. */
+/**
+ * Returns a document with its ETag. `bytes` is the size of the deleted file. `included` has the documents that `include` requested.
+ */
 export const documentReply = (
   body: unknown,
   version: number,
   { bytes, included }: { readonly bytes?: number; readonly included?: object } = {},
 ): Reply => ({ body, headers: { ETag: etag(version, included) }, logged: { bytes } });
 
-/** Returns the document of a new resource with its ETag. A replayed response repeats an earlier one: nothing was created. */
+/** Returns the document of a new resource with its ETag. A replayed response repeats an earlier one, and nothing was created. */
 export const createdReply = (
   body: { readonly data: { readonly id: string } },
   { version, bytes }: { readonly version: number; readonly bytes?: number },
@@ -91,8 +93,8 @@ export const response = (requestId: string, status: number, { body, headers }: R
 });
 
 /**
- * Returns the response to a GET: 304 without a body if If-None-Match lists the ETag. Throws 412 if If-Match does not. A list has no
- * ETag, and ignores both.
+ * Returns the response to a GET. This is 304 without a body if If-None-Match lists the ETag. Throws 412 if If-Match does not list
+ * it. A list has no ETag, and ignores both headers.
  */
 export const responseOrNotModified = (event: RequestEvent, status: number, reply: Reply): APIGatewayProxyResult => {
   const full = response(event.requestContext.requestId, status, reply);
@@ -105,7 +107,7 @@ export const responseOrNotModified = (event: RequestEvent, status: number, reply
   return { statusCode: 304, headers, body: "" };
 };
 
-/** The outermost layer: turns an error into its response, and writes the request's one log line. */
+/** The outermost layer. Turns an error into its response, and writes the request's one log line. */
 export const respond = ({ name }: Pick<Route, "name">): MiddlewareObj<RequestEvent, APIGatewayProxyResult> => ({
   after: (request) => {
     logRequest(name, request.event, request.response?.statusCode ?? 0);

@@ -18,7 +18,7 @@ type Described = Pick<Problem, "sub_code" | "detail" | "params">;
 
 const blank = { sub_code: "constraint.required", detail: "can't be blank" } as const;
 
-/** Returns the schemas of the value at a path: more than one where a schema wraps or converts another. */
+/** Returns the schemas of the value at a path. There is more than one where a schema wraps or converts another. */
 const schemasAt = (schema: $ZodType, path: readonly PropertyKey[]): $ZodType[] => {
   const { def } = schema._zod;
   const below = (value: unknown, at = path) => (value instanceof $ZodType ? schemasAt(value, at) : []);
@@ -29,7 +29,7 @@ const schemasAt = (schema: $ZodType, path: readonly PropertyKey[]): $ZodType[] =
   return [...wrapped, ...below(inner, rest)];
 };
 
-/** The checks that limit a value, each with the parameter of the error and the property of the check that has the limit. */
+/** The checks that limit a value. Each has the parameter of the error and the property of the check that has the limit. */
 const limitChecks: Readonly<Record<string, readonly [string, string]>> = {
   min_length: ["minimum", "minimum"],
   greater_than: ["minimum", "value"],
@@ -124,11 +124,14 @@ const token = /"(?:[^"\\]|\\.)*"?|[[\]{},:]/g;
 const maxPointerCharacters = 10_000;
 
 /**
- * Reports each name that an object has twice, at any depth: of two values, `JSON.parse` drops the first. `json` must be valid. Runs
- * in linear time, and does not recurse.
+ * Reports each name that an object has twice, at any depth, because `JSON.parse` drops the first of two values. `json` must be
+ * valid. Runs in linear time, and does not recurse.
  */
 export const repeatedNames = (json: string): Problem[] => {
-  /** The arrays and objects around a token: the name or index of the value that the token belongs to, and an object's names. */
+  /**
+   * The arrays and objects around a token. Each has the name or index of the value that the token belongs to, and an object has its
+   * names.
+   */
   const path: (string | number)[] = [];
   const names: (Set<string> | undefined)[] = [];
   const found = new Set<string>();
@@ -163,9 +166,9 @@ type Checked<T> =
   | { readonly value?: never; readonly problems: readonly Problem[] };
 
 /**
- * Whether `other` makes another problem of the same property redundant: an earlier one, if the value is missing or has the wrong
- * type; a later one, if it has the same sub-code. zod reports a number beyond 2^53 by a limit of its own before the schema's, and
- * an empty array in place of a text also as too short.
+ * Whether `other` makes another problem of the same property redundant. An earlier one does if the value is missing or has the
+ * wrong type. A later one does if it has the same sub-code. zod reports a number beyond 2^53 by a limit of its own before the
+ * schema's, and an empty array in place of a text also as too short.
  */
 const saysAsMuch = (other: Problem, isLater: boolean, { pointer: at, sub_code }: Problem) =>
   other.pointer === at &&

@@ -16,7 +16,10 @@ export const parseUlid = (sent: string): string | undefined =>
 /** A ULID that no resource can have. Reading it costs the same as reading an existing one. */
 export const noId = "00000000000000000000000000";
 
-/** Returns a new ULID. By itself, the package would ask the system for each of sixteen random characters: 25 µs, instead of 1. */
+/**
+ * Returns a new ULID. By itself, the package would ask the system for each of sixteen random characters, which takes 25 µs in place
+ * of 1.
+ */
 export const newId = (time = Date.now()): string => ulid(time, () => randomInt(32) / 32);
 
 export const Ulid = z.string().check(z.regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/));
@@ -33,7 +36,7 @@ export const Timestamp = z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d
 export const wellFormed = () =>
   z.refine<string>((value) => value.isWellFormed(), { error: "must be well-formed Unicode" });
 
-/** Text of at most `max` characters (Unicode code points, not UTF-16 units). */
+/** A text of at most `max` characters, counted in Unicode code points. */
 export const text = (max: number) => z.string().check(z.maxLength(max), wellFormed());
 
 /** Trims values, because form builders may pad them. A blank value stays as it is, and the schema rejects it. */
@@ -45,10 +48,13 @@ export const padded = <S extends z.core.$ZodType>(schema: S) =>
 
 export const nonBlankText = (max: number) => z.string().check(z.trim(), z.minLength(1), z.maxLength(max), wellFormed());
 
-/** Control characters for a regular expression, including those that change the direction of text: "a\u202efdp.exe" looks like a PDF. */
+/**
+ * Control characters for a regular expression. They include those that change the direction of text, with which "a\u202efdp.exe"
+ * looks like a PDF.
+ */
 export const controlCharacters = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
 
-/** A character that can be seen: neither a blank, nor one without width, such as U+200B or U+3164, nor Braille's blank pattern. */
+/** A character that can be seen. Blanks, characters without width (such as U+200B or U+3164) and Braille's blank pattern cannot. */
 export const visibleCharacter = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /** The name of something, which people read on one line. */
@@ -76,7 +82,7 @@ const pageSize = () => {
   return z.optional(z.pipe(digits, z.pipe(z.transform(clampedNumber), size)));
 };
 
-/** The query of a list: `first` and `after` page forward, `last` and `before` backward. */
+/** The query of a list. `first` and `after` page forward, `last` and `before` backward. */
 export const PageQuery = z.object({
   first: pageSize(),
   after: z.optional(text(limits.queryLength)),
@@ -85,7 +91,7 @@ export const PageQuery = z.object({
 });
 export type PageQuery = z.infer<typeof PageQuery>;
 
-/** The query parameter `include`: some of `names`, separated by commas. */
+/** The query parameter `include`, which has some of `names`, separated by commas. */
 export const includeOf = <const N extends readonly [string, ...string[]]>(...names: N) => {
   const areKnown = (list: string) => list.split(",").every((name) => names.includes(name));
   const params = { sub_code: "constraint.enum", allowed: names };
@@ -128,7 +134,7 @@ export function withoutDefaults(fields: z.core.$ZodShape) {
   return mapped(fields, (field) => (field instanceof z.ZodMiniDefault ? field.def.innerType : field));
 }
 
-/** Returns the same fields with their types, but without rules for input: rules change, and stored items do not. */
+/** Returns the same fields with their types, but without rules for input. Rules change, and stored items do not. */
 export function withoutRules<S extends z.core.$ZodShape>(fields: S): S;
 export function withoutRules(fields: z.core.$ZodShape) {
   return mapped(fields, withoutChecks);

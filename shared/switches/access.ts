@@ -6,7 +6,7 @@ import { type Account, hasPermission } from "../tenants/tenant-schema.ts";
 import { readSwitch, readSwitchOwner } from "./read.ts";
 import type { Switch } from "./switch-schema.ts";
 
-/** Access checks for switches: the account in the path, if there is one, then the permission, then the switch. */
+/** Access checks for switches. They check the account in the path, if there is one, then the permission, then the switch. */
 
 type SwitchRoute = Route & { readonly resource: "switch" };
 type CollectionRoute = SwitchRoute & { readonly operation: "index" | "create" };
@@ -21,7 +21,10 @@ type Admitted<T> = T & { readonly owner: string };
 
 type FoundAccount = Found & { readonly accountId: PathId | undefined };
 
-/** For listing the switches of an account, and creating one in it: the account in the path or, without one, the API key's own. */
+/**
+ * For listing the switches of an account, and creating one in it. This is the account in the path or, without one, the API key's
+ * own.
+ */
 const accountReadBy = <A extends Account>(
   read: (id: string) => Promise<A | undefined>,
 ): AccessCheck<CollectionRoute, FoundAccount, A | undefined, Admitted<{ readonly account: A }>> => ({

@@ -26,18 +26,22 @@ export const isHostAndPort = (text: string): boolean => {
 /** The characters of RFC 3986. */
 const httpUrl = /^https?:\/\/([^/?#]+)(?:[/?#](?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[\da-f]{2})*)?$/i;
 
-/** Whether a text is an absolute URL as in RFC 3986. Refuses user info, which would be a secret in the wrong place. */
+/**
+ * Whether a text is an absolute URL as in RFC 3986. Refuses a user name and a password, which would be a secret in the wrong place.
+ */
 export const isHttpUrl = (text: string): boolean => {
   const [, authority] = httpUrl.exec(text) ?? [];
   const hasOneFragment = text.indexOf("#") === text.lastIndexOf("#");
   return authority !== undefined && hasOneFragment && isHostAndPort(authority) && URL.canParse(text);
 };
 
-/** As in the HTML standard, with a dot in the domain, and the lengths of RFC 5321: 64 before the @, and 254 in all. */
+/**
+ * As in the HTML standard, with a dot in the domain, and with the lengths of RFC 5321, which are 64 before the @ and 254 in all.
+ */
 const emailAddress =
   /^(?=.{1,254}$)[\w.!#$%&'*+/=?^`{|}~-]{1,64}@((?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)$/i;
 
-/** The domain of an address is a name: mail programs do not send to 127.0.0.1 or 0x7f.0.0.1 without brackets. */
+/** The domain of an address is a name, because mail programs do not send to 127.0.0.1 or 0x7f.0.0.1 without brackets. */
 export const isEmailAddress = (text: string): boolean => {
   const [, domain] = emailAddress.exec(text) ?? [];
   return domain !== undefined && !isLikeIPv4(domain) && isHost(domain);

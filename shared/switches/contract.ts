@@ -15,7 +15,7 @@ import {
 import * as rows from "./routes.ts";
 import { NewSwitch, SwitchChanges, SwitchData, settingsDescriptions, settingsExample } from "./switch-schema.ts";
 
-/** The endpoints of switches in the OpenAPI document: their documents, texts and examples. No function loads this file. */
+/** The documents, texts and examples of switches' endpoints in the OpenAPI document. No function loads this file. */
 
 const accountData = stated("AccountData", { ...statedId, name: [z.string(), "The name of the account."] });
 const AccountDocument = z.object({ type: z.literal("account"), data: accountData.schema });
@@ -48,7 +48,7 @@ const invalid = {
     problem("sms_secret", "constraint.required", "can't be blank"),
   ],
 };
-// Differs from the other example's name, so that both can be sent for the same account.
+// It differs from the other example's name, so that both can be sent for the same account.
 const failover = { name: "Harborline failover" };
 const query = { include: { account: "the account of the switch." } };
 const listing = {

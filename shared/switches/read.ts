@@ -10,7 +10,7 @@ import { Switch, switchDocument } from "./switch-schema.ts";
 
 const SwitchOwner = z.pick(Switch, { account: true, ancestors: true });
 
-/** Returns the account that owns a switch. Takes one read unit; a switch can take ten. */
+/** Returns the account that owns a switch. This takes one read unit, where a switch can take ten. */
 export const readSwitchOwner = async (id: string): Promise<Owner | undefined> => {
   const found = await readItem(SwitchOwner, keys.switchOwner(id));
   return found && { id: found.account, ancestors: found.ancestors };
@@ -49,8 +49,8 @@ export const readSwitches = async (ids: readonly string[]): Promise<Switch[]> =>
 type Query = PageQuery & { readonly include?: Include };
 
 /**
- * Reads a page of the switches of an account and all accounts below it. Takes two round trips, however many accounts there are: the
- * entries of the account's list, then the switches. A page that would exceed Lambda's limit ends early.
+ * Reads a page of the switches of an account and all accounts below it. Takes two round trips, however many accounts there are. The
+ * first reads the entries of the account's list, the second the switches. A page that would exceed Lambda's limit ends early.
  */
 export const switchPage = async ({ owner }: Accessible<Found>, query: Query): Promise<Page<ListedSwitch>> => {
   const list = collections.switches(owner.id);

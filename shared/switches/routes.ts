@@ -3,7 +3,7 @@ import { byOperation, type Operation, type Reads, type Row } from "../route.ts";
 import { includeOf, PageQuery, padded } from "../schema/fields.ts";
 import { immutableSwitchProperties, NewSwitch, SwitchChanges, switchProblems } from "./switch-schema.ts";
 
-/** The route-table rows of switches' endpoints, some of them both for the API key's own account and for one in the path. */
+/** The rows of switches' endpoints in the route table. Some exist both for the API key's own account and for one in the path. */
 
 /** `/api/v1/switches`, below `/accounts/{account_id}` if there is a parent, followed by `/{id}` for operations on one switch. */
 const switchRoute = <P extends "account" | null, O extends Operation, R extends Reads>(parent: P, row: Row<O, R>) => {

@@ -52,7 +52,10 @@ const settings = {
   mms_secret: z._default(Secret, null),
 };
 
-/** The descriptions of the settings in the OpenAPI document. A function, so that bundles of Lambda functions leave it out. */
+/**
+ * The descriptions of the settings in the OpenAPI document. They are in a function, so that the bundles of Lambda functions leave
+ * them out.
+ */
 export const settingsDescriptions = () => {
   const enabled = (messages: string) =>
     `Whether the switch processes ${messages}. An enabled channel needs the endpoints, the identity and the secret that its protocol and its authentication method use.`;
@@ -109,7 +112,7 @@ export type SwitchSettings = z.infer<typeof NewSwitch>;
 
 const Settings = z.object(withoutDefaults(settings));
 
-/** A switch as callers receive it: the `data` of its document. */
+/** A switch as callers receive it, in the `data` of its document. */
 export const SwitchData = z.object({
   id: Ulid,
   ...Settings.shape,
@@ -120,7 +123,10 @@ export const SwitchData = z.object({
 });
 export type SwitchData = z.infer<typeof SwitchData>;
 
-/** A switch as it is stored. `ancestors`: the accounts above, root first. A new property needs a default, because older items lack it. */
+/**
+ * A switch as it is stored. `ancestors` are the accounts above, root first. A new property needs a default, because older items
+ * lack it.
+ */
 export const Switch = z.object({
   id: z.string(),
   ...withoutRules(NewSwitch.shape),
@@ -146,8 +152,8 @@ export const switchDocument = (stored: Switch, included: object = {}) => ({
 export const immutableSwitchProperties = { id: isSameId };
 
 /**
- * The following rules concern several properties. They see four versions of a switch: what was `sent`, the `current` one, the `result` of
- * applying one to the other, and those properties of the result that are `valid` by themselves.
+ * The following rules concern several properties. They see four versions of a switch. `sent` is applied to `current`, which gives
+ * `result`. `valid` has those properties of the result that are valid by themselves.
  */
 
 const mailTarget = {
@@ -177,7 +183,10 @@ const control: Refusal = [/\p{Cc}/u, "must not contain control characters with B
 const colon: Refusal = [/:/, "must not contain a colon with BASIC"];
 const invisible: Refusal = [/[^!-~]/, "must contain only visible ASCII characters with BEARER"];
 
-/** The characters that a header cannot contain with a method, and the colon, which ends the user name of BASIC (RFC 7617, RFC 6750). */
+/**
+ * The characters that a header cannot contain with a method. The colon is one of them, because it ends the user name of BASIC (RFC
+ * 7617, RFC 6750).
+ */
 const refusedCredentials = {
   NONE: { secret: [lineBreak], identity: [lineBreak] },
   BASIC: { secret: [control], identity: [control, colon] },

@@ -14,7 +14,8 @@ export const dynamodb = (): DynamoDBDocumentClient => {
 
 const createClient = () => {
   const plain = new DynamoDBClient(clientSettings(2_500));
-  // Without a logger, this middleware copies all input and output for nothing: an eighth of the processor time of a page of 100 items.
+  // Without a logger, this middleware copies all input and output for nothing. That takes an eighth of the processor time of a page
+  // of 100 items.
   plain.middlewareStack.remove("loggerMiddleware");
   plain.middlewareStack.add(limitCall, { step: "initialize", name: "limitCall" });
   plain.middlewareStack.add(limitAttempt, { step: "finalizeRequest", name: "limitAttempt", priority: "low" });
@@ -26,8 +27,8 @@ const maxAttempts = 13;
 
 /**
  * Waits before attempt `attempt` + 1, at most a second, with full jitter. Throws 503 if the wait would exceed the request's
- * deadline. Until then, attempts are unlimited, because each of 200 simultaneous uploads to one request waits for its turn. `cause`
- * is why the last attempt failed, for the log.
+ * deadline. Until then, attempts are unlimited, because each of 200 simultaneous uploads to one request waits for its turn. The log
+ * gets `cause`, the reason why the last attempt failed.
  * Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
  */
 export const backOff = async (attempt: number, cause: unknown): Promise<void> => {

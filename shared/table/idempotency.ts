@@ -1,6 +1,6 @@
 import type { Item, Write } from "./expressions.ts";
 
-/** The result of a POST. With the same input, it yields the same response, so no response (and no secret) is stored. */
+/** The result of a POST. With the same input, it yields the same response. So no response is stored, and no secret. */
 export type Created = { readonly id: string; readonly at: string };
 
 /** How one POST uses its Idempotency-Key in the transaction that creates something. */

@@ -92,7 +92,7 @@ export const keys = {
     pk: `ACCOUNT#${account}`,
     sk: `ACCOUNT#SWITCH_COUNT#${switchId.slice(-1)}`,
   }),
-  /** An account's entry below its parent; null for a root account. */
+  /** An account's entry below its parent. The parent of a root account is null. */
   childAccount: (parent: string | null, id: string): Key => ({ pk: accountsBelow(parent), sk: `CHILD#${id}` }),
   /** The entries of an account's users, API keys and orders, so that one Query lists them. */
   accountUser: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `USER#${id}` }),
@@ -111,17 +111,19 @@ export const keys = {
   reference: (of: ParentRef, uuid: string): Key => ({ pk: parent(of).pk, sk: `REFERENCE#${uuid}` }),
   /** A used Idempotency-Key, by the account of the API key that sent it. `expires_at` is the table's TTL attribute. */
   idempotency: (account: string, key: string): Key => ({ pk: `IDEMPOTENCY#${account}`, sk: `USED#${key}` }),
-  /** The latest checkout run of an order: its lock and its outcome. */
+  /** The latest checkout run of an order, with its lock and its outcome. */
   checkout: (order: string): Key => ({ pk: `ORDER#${order}`, sk: "CHECKOUT" }),
   /**
-   * An order whose checkout has started and not succeeded. All are in one partition, which takes 250 checkouts a second:
-   * see docs/limits.md.
+   * An order whose checkout has started and not succeeded. All are in one partition, which takes 250 checkouts a second (see
+   * docs/limits.md).
    */
   openCheckout: (order: string): Key => ({ pk: openCheckouts, sk: `ORDER#${order}` }),
   /** The state of one attachment at the carrier under this request. The attachment is the request's own or its order's. */
   receipt: (request: string, attachment: string): Key => ({ pk: `REQUEST#${request}`, sk: `RECEIPT#${attachment}` }),
   switch: (id: string): Key => ({ pk: `SWITCH#${id}`, sk: "SWITCH" }),
-  /** A switch's account and those above: a small item that is read before it is known who calls. A switch can have 40 KB. */
+  /**
+   * A switch's account and those above. This is a small item that is read before it is known who calls. A switch can have 40 KB.
+   */
   switchOwner: (id: string): Key => ({ pk: `SWITCH#${id}`, sk: "OWNER" }),
   switchName: (account: string, hash: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH_NAME#${hash}` }),
   /** A switch's entry in the list of its account, and of each account above. One Query reads a whole list. */
@@ -132,7 +134,7 @@ export const keys = {
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
   /** The former parent of a deleted attachment, which no longer has an item or a file. */
   deleted: (id: string): Key => ownPartition(`DELETED#${id}`),
-  /** A deleted attachment whose receipts do not expire yet: see shared/checkout/expire-receipts.ts. All are in one partition. */
+  /** A deleted attachment whose receipts do not expire yet (see shared/checkout/expire-receipts.ts). All are in one partition. */
   deletedAttachment: (id: string): Key => ({ pk: deletedAttachments, sk: `DELETED#${id}` }),
   /** One event of a resource's history. `expires_at` is the table's TTL attribute. */
   event: (of: EventSubject, id: string): Key => ({ pk: partitionOf(of), sk: `${eventPrefix}${id}` }),
@@ -144,7 +146,7 @@ export const keys = {
 };
 
 export const collections = {
-  /** The accounts directly below an account; null for the root accounts. */
+  /** The accounts directly below an account. Those below null are the root accounts. */
   childAccounts: (parent: string | null): Collection => ({ pk: accountsBelow(parent), prefix: "CHILD#" }),
   accountUsers: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "USER#" }),
   accountKeys: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "KEY#" }),

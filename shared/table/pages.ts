@@ -54,7 +54,7 @@ export type Page<T> = {
 };
 
 /**
- * Reads a page in one round trip: the items, one more to know whether others follow, and whether there are any on the
+ * Reads a page in one round trip. It reads the items, one more to know whether others follow, and whether there are any on the
  * other side of the cursor. An item that cannot be parsed is left out, and paging continues after it.
  */
 export const readPage = async <S extends z.core.$ZodType>(
@@ -80,8 +80,8 @@ export const readPage = async <S extends z.core.$ZodType>(
 };
 
 /**
- * Shortens a page whose JSON would be too large. Keeps its beginning when paging forward and its end when paging backward,
- * and at least one item. The cursor continues from there, so paging still visits every item once.
+ * Shortens a page whose JSON would be too large, to one item at least. Keeps its beginning when paging forward, and its end when
+ * paging backward. The cursor continues from there, so paging still visits every item once.
  */
 export const truncatePage = <T extends { readonly id: string }>(
   list: Collection,

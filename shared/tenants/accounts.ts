@@ -10,7 +10,7 @@ export type CountedAccount = Account & z.infer<typeof Count>;
 
 export const readStoredAccount = (id: string): Promise<Account | undefined> => readItem(Account, keys.account(id));
 
-/** Returns undefined also for an account that is being erased, so that nothing is added to it. */
+/** Returns undefined for an account that is being erased, too, so that nothing is added to it. */
 export const readAccount = async (id: string): Promise<Account | undefined> => {
   const account = await readStoredAccount(id);
   return account?.erasing ? undefined : account;

@@ -4,7 +4,7 @@ import { log } from "../log.ts";
 import { countsOf, tryApply } from "./apply.ts";
 import { isDryRun, type SectionName } from "./apply-schema.ts";
 
-/** For other systems: a function whose payload is the file of `patchbay apply`. It returns errors instead of throwing them. */
+/** A function for other systems, whose payload is the file of `patchbay apply`. It returns errors instead of throwing them. */
 export const applyFunction =
   (name: string, sections?: readonly SectionName[]) =>
   async (file: unknown, { awsRequestId }: { readonly awsRequestId: string }) => {

@@ -26,18 +26,18 @@ import type { EntryWrites } from "./transactions.ts";
 
 /** The result of `apply` for an entry. Only this result contains a generated API key. */
 export type Result = {
-  /** Null in a dry run, if the entry would get a new id. */
+  /** It is null in a dry run, if the entry would get a new id. */
   readonly id: string | null;
   readonly status: "created" | "changed" | "unchanged";
   readonly changes?: Changes;
   readonly key?: string;
-  /** For orders. */
+  /** Only orders have it. */
   readonly state?: OrderState;
-  /** How the last run of an order's checkout ended, or that it is in progress. Null before the first. */
+  /** How the last run of an order's checkout ended, or that it is in progress. It is null before the first run. */
   readonly last_run?: { readonly status: string; readonly failure: string | null } | null;
 };
 
-/** Where an entry is in the file: its section and its name. */
+/** Where an entry is in the file. It is the entry's section and its name. */
 type Path<S extends SectionName = SectionName> = readonly [S, string];
 
 export type Planned = EntryWrites & { readonly path: Path; readonly result: Result };
@@ -71,7 +71,8 @@ export const planFile = async (document: unknown, origin: Origin, options: Optio
       const path: Path<S> = [section, name];
       const id = resolved.idOf(section, name);
       if (entry) return [planOne(path, id, entry, resolved)];
-      // The other problems of an entry that is not well-formed are already reported. It may be no object, or change what exists.
+      // The other problems of an entry that is not well-formed are already reported. Such an entry may be no object, or change what
+      // exists.
       if (Object.keys(raw).length > 0 && !("id" in raw || "sha256" in raw)) reportMissing(path, raw, resolved);
       return [];
     });

@@ -27,7 +27,7 @@ const DateTime = z.iso
 
 const Sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/, { error: "must be a SHA-256 in lower-case hex" }));
 
-/** Any text without spaces, because the file may come from a system with permissions that this version does not use. */
+/** Any text without spaces is allowed, because the file may come from a system with permissions that this version does not use. */
 const Permission = z
   .string()
   .check(z.maxLength(limits.permissionLength), z.regex(/^[!-~]+$/, { error: "must be a text without spaces" }));
@@ -116,7 +116,7 @@ const sectionSchema = (name: SectionName) => {
   return { type: "object", additionalProperties: { ...entry, anyOf } };
 };
 
-/** An entry of a file: as it was sent and, if it is well-formed, parsed. */
+/** An entry of a file as it was sent and, if it is well-formed, as it was parsed. */
 export type Sent<E> = { readonly raw: Properties; readonly entry: E | undefined };
 type Properties = Readonly<Record<string, unknown>>;
 

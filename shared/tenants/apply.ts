@@ -50,8 +50,8 @@ type Options = {
 };
 
 /**
- * Applies a file of accounts, users, API keys, orders and requests: creates entries that do not exist, and changes those whose `id`
- * (for a key, also `sha256`) exists. A dry run (an option here, or `dry_run` in the file) writes nothing. Throws 422 with all
+ * Applies a file of accounts, users, API keys, orders and requests. Creates entries that do not exist, and changes those whose `id`
+ * (for a key, also `sha256`) exists. A dry run writes nothing. It is an option here, or `dry_run` in the file. Throws 422 with all
  * problems, and writes nothing, if the file is invalid. More than 100 items, or 4 MB, take several transactions.
  */
 export const apply = async (document: unknown, origin: Origin, options: Options = {}): Promise<Applied> => {
@@ -60,7 +60,7 @@ export const apply = async (document: unknown, origin: Origin, options: Options 
   for (let attempt = 1; ; attempt += 1) {
     const { planned, warnings, isDry } = await planFile(document, origin, { sections, dryRun, precondition, problems });
     const all = resultsOf(planned, warnings);
-    // If the result could not be returned, nothing is written, because it may contain API keys, which are shown only once.
+    // If the result could not be returned, nothing is written. It may contain API keys, which are shown only once.
     if (Buffer.byteLength(JSON.stringify(all)) > maxResultBytes)
       throw invalid([
         problemIn("body", "", "constraint.length", "would return a result that is too large: apply it in parts"),

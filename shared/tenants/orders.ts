@@ -6,7 +6,7 @@ import { type Account, forwardableType, Order, OrderRequest, type OrderState, Re
 
 /** An order or a request as the parent of attachments. */
 export type Parent = ParentRef & {
-  /** The order that a checkout seals: the parent itself, or the request's order. */
+  /** The order that a checkout seals. This is the parent itself, or the request's order. */
   readonly order: string;
   readonly account: Account;
   readonly state: OrderState;

@@ -21,7 +21,7 @@ export type Warning = { readonly pointer: string; readonly detail: string };
 
 const longest = Math.max(...knownPermissions.map(({ length }) => length));
 
-/** Suggests a known permission for one that no endpoint requires, which may be misspelt, or may be another service's. */
+/** Suggests a known permission for one that no endpoint requires. That one may be misspelt, or another service's. */
 export const describeUnknown = (permission: string): string => {
   // The time grows with the length, so only the beginning of a long permission is compared.
   const nearest = closestMatch(permission.slice(0, longest), knownPermissions);

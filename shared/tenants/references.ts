@@ -76,7 +76,7 @@ const readStored = async (file: TenantsFile, references: readonly Reference[]) =
 type SubCode = `constraint.${"immutable" | "required" | "reference" | "unique"}`;
 type ReportProblem = (path: Path, detail: string, sub_code?: SubCode) => void;
 
-/** A file whose references are resolved: names in the file first, then ids of what exists. */
+/** A file whose references are resolved. A name in the file takes precedence over the id of something that exists. */
 export type Resolved = Awaited<ReturnType<typeof resolve>>;
 
 /** Reads everything that a file refers to. Adds references that cannot be resolved to `problems`. */
@@ -164,7 +164,10 @@ const accountResolver = ({ file, stored, idOf, nameOf, report }: Lookups) => {
   return account;
 };
 
-/** Returns an entry's own id or, for the hash of a stored API key, that key's. Undefined for an entry that gets a new one. */
+/**
+ * Returns an entry's own id or, for the hash of a stored API key, that key's id. Returns undefined for an entry that gets a new
+ * one.
+ */
 const knownId = (section: SectionName, sent: Sent<unknown>, stored: Stored): string | undefined =>
   idIn(sent) ?? (section === "keys" ? stored.keys.get(String(sent.raw.sha256))?.id : undefined);
 

@@ -10,7 +10,10 @@ export const Account = z.object({
   /** The accounts above it, root first. */
   ancestors: z.array(z.string()),
   features: z.object({ ordering_attachment_access: z.boolean() }),
-  /** Set once `account erase` has begun: what it erases, by kind; empty for an account below the one that is erased. */
+  /**
+   * It is set once `account erase` has begun. It counts what is erased, by kind, and is empty for an account below the one that is
+   * erased.
+   */
   erasing: z.optional(z.record(z.string(), z.int())),
   ...versioned,
 });
@@ -19,7 +22,7 @@ export type Account = z.infer<typeof Account>;
 /** The condition under which something is added to an account, or a checkout of an order begins. */
 export const whileItLasts = { exists: true, equals: { erasing: undefined } } as const;
 
-/** Whether an API key of the account `from` can access `account`: its own account or one below it. */
+/** Whether an API key of the account `from` can access `account`, which must be its own account or one below it. */
 export const canAccess = (from: string, account: Pick<Account, "id" | "ancestors">): boolean =>
   account.id === from || account.ancestors.includes(from);
 
@@ -64,9 +67,12 @@ export const Order = z.object({
   attachment_count: z.number(),
   /** Grows with every change of the order's and its requests' attachments, and with every new request. A checkout seals it. */
   attachments_version: z.number(),
-  /** Set while `account erase` erases its account, so that no checkout begins. */
+  /** It is set while `account erase` erases its account, so that no checkout begins. */
   erasing: z.optional(z.boolean()),
-  /** Grows whenever what receipts say is taken back; absent before. A checkout seals only what they said in its current version. */
+  /**
+   * It grows whenever what receipts say is taken back, and is absent before. A checkout seals only what they said in its current
+   * version.
+   */
   receipts_version: z.optional(z.number()),
 });
 export type Order = z.infer<typeof Order>;

@@ -20,7 +20,10 @@ const keyOf = (write: Write): string => {
 
 type Transaction<E> = { readonly entries: E[]; readonly writes: Map<string, Write>; bytes: number };
 
-/** Groups entries into transactions. A transaction has one write for an item: it increments an order's version once, and checks no account that it creates or changes. */
+/**
+ * Groups entries into transactions. A transaction has one write for an item. So it increments an order's version once, and checks
+ * no account that it creates or changes.
+ */
 const transactionsOf = <E extends EntryWrites>(entries: readonly E[]): Transaction<E>[] => {
   const all: Transaction<E>[] = [];
   for (const one of entries) {
@@ -45,8 +48,8 @@ const transactionsOf = <E extends EntryWrites>(entries: readonly E[]): Transacti
 type Failure<E> = { readonly written: readonly E[]; readonly cause?: unknown };
 
 /**
- * Writes all entries. If a write fails, returns the entries written before it, and the cause unless only a condition failed. `signal`
- * ends the writes between two transactions.
+ * Writes all entries. If a write fails, returns the entries written before it. Returns the cause, too, unless only a condition
+ * failed. `signal` ends the writes between two transactions.
  */
 export const writeAll = async <E extends EntryWrites>(
   entries: readonly E[],
