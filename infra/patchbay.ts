@@ -1,6 +1,6 @@
 import type { OpenConsole } from "./local/start.ts";
 
-/** `./patchbay`: the programs that run and deploy Patchbay, and the operators' commands. Each loads only what it needs. */
+/** `./patchbay` runs the programs that run and deploy Patchbay, and the operators' commands. Each loads only what it needs. */
 
 const openConsole: OpenConsole = async (...target) => (await import("./console/server.ts")).startConsole(...target);
 
@@ -18,7 +18,7 @@ const programs = new Map<string, () => Promise<unknown>>(
 );
 
 const [program = "", subcommand = ""] = process.argv.slice(2);
-// `carrier` alone is a program; `carrier check` is one of the operators' commands.
+// `carrier` alone is a program. `carrier check` is one of the operators' commands.
 const isOperators = program === "carrier" && /^\w/.test(subcommand);
 const load = isOperators ? undefined : programs.get(program);
 await (load ?? (() => import("./admin/admin.ts")))();

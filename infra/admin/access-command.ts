@@ -14,7 +14,7 @@ import { add } from "./usage.ts";
 
 type Check = readonly [check: string, about: string];
 
-/** Returns the checks up to the failed one. `status` is null if all pass. */
+/** Returns the checks up to the failed one. `status` is null if all of them pass. */
 const result = (checks: readonly Check[], refusal?: ApiError, key?: ApiKey) => ({
   checks: checks.map(([check, about], index) => {
     const ok = !refusal || index < checks.length - 1;

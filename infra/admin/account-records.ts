@@ -5,7 +5,7 @@ import { readOrder, readRequest } from "../../shared/tenants/orders.ts";
 import { type Account, canAccess } from "../../shared/tenants/tenant-schema.ts";
 import { accountsBelow, inOrder } from "./lookups.ts";
 
-/** Everything that an account and those below it have, found by keys. Memory holds some pages, however much there is. */
+/** Everything that an account and those below it have, found by keys. Memory holds some pages of it, however much there is. */
 
 export const recordKinds = [
   ...["accounts", "users", "keys", "switches", "orders", "requests", "attachments", "receipts", "checkouts"],
@@ -71,7 +71,7 @@ export const skippingUntil = (after: string | undefined) => {
 };
 type Skipping = ReturnType<typeof skippingUntil>;
 
-/** The records of a page. With the last page of a partition comes its key. */
+/** The records of a page. The last page of a partition also has its key. */
 export type RecordPage = { readonly records: readonly AccountRecord[]; readonly done?: string };
 
 const pageOf = (items: readonly Item[], pk?: string): RecordPage => ({

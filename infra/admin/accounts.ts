@@ -31,7 +31,7 @@ const rowsOf = (accounts: readonly ListedAccount[], { json }: Format) => {
   });
 };
 
-/** Returns an account and all accounts below it, parents first; without an id, the root accounts. */
+/** Returns an account and all accounts below it, parents first. Without an id, returns the root accounts. */
 const accountsToList = async (id: string | undefined): Promise<ListedAccount[]> => {
   const top = id === undefined ? [] : [await findAccount(id)];
   const all = [...top, ...(await Array.fromAsync(accountsBelow(id ?? null)))];
@@ -75,7 +75,7 @@ Example: ./patchbay account erase 01J… --yes "Acme"
 Erases API keys first, then switches, attachments and their files, orders, requests, and all else. Repeat the command to continue
 after an interruption. What stays is one event, with the account's id and the numbers.`;
 
-/** Longer than any request of the API takes: see \`timeout\` in infra/aws/api.ts. */
+/** Longer than any request of the API takes (see `timeout` in infra/aws/api.ts). */
 const requestSeconds = 30;
 
 const seconds = (text: string): number => {

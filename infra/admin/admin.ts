@@ -2,9 +2,10 @@ import { setLogOutput } from "../../shared/log.ts";
 import { safeLines } from "./output.ts";
 import { runCommand } from "./program.ts";
 
-/** The operators' CLI: `./patchbay <command>`. */
+/** The operators' CLI, which `./patchbay <command>` runs. */
 
-// EPIPE means that the reader of the pipe, such as `head`, has read enough. With any other error, the disk is full, for example.
+// EPIPE means that the reader of the pipe, such as `head`, has read enough. Any other error means, for example, that the disk is
+// full.
 for (const stream of [process.stdout, process.stderr])
   stream.on("error", ({ code, message }: NodeJS.ErrnoException) => {
     if (code === "EPIPE") process.exit();

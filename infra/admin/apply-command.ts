@@ -136,7 +136,7 @@ export const addSchemaCommand = (program: Command): void => {
 const stopOnInterrupt = async <T>(act: (signal: AbortSignal) => Promise<T>): Promise<T> => {
   const stop = new AbortController();
   const interrupt = () => {
-    // Both the terminal and npm send the signal to this process, so it can arrive twice.
+    // Ctrl-C can be pressed twice.
     if (!stop.signal.aborted) console.error("\nStopping …");
     stop.abort(new CommandError("Nothing was changed."));
   };

@@ -18,7 +18,7 @@ import {
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Checks links one by one only where they do not add up (`suspects`), because each check needs a read. */
+/** Checks links one by one only where they do not add up (`suspects`), because each of these checks needs a read. */
 export function* attachmentChecks(item: StoredItem, suspects: ReadonlySet<string>, sums: Sums): Generator<Check> {
   const { pk, sk, reference_id, bytes } = item;
   const parent = parentIn(pk);

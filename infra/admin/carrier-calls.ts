@@ -4,7 +4,7 @@ import { FileError, filePartBody, type StreamedBody } from "../../shared/checkou
 import { callTimeoutMs } from "../../shared/checkout/limits.ts";
 import { type Letter, metadataOf } from "./carrier-letters.ts";
 
-/** The calls of `carrier check`, made as a checkout makes them, one attempt each. */
+/** The calls of `carrier check`. They are those of a checkout, with one attempt each. */
 
 /** What the POST says that a cart has. */
 export type Manifest = readonly {
@@ -22,7 +22,7 @@ type Call = {
   /** The file is not the one that the metadata describe, so the call ends before its body is complete. */
   readonly isDamaged?: boolean;
   readonly manifest?: Manifest;
-  /** Replaces the carrier's token; null sends none. */
+  /** Replaces the carrier's token. With null, none is sent. */
   readonly token?: string | null;
 };
 

@@ -36,7 +36,7 @@ export const briefly = (...answers: readonly Answer[]): string =>
 
 export const isSuccess = ({ status }: Answer): boolean => status !== null && status >= 200 && status < 300;
 
-/** Neither empty nor JSON. */
+/** Whether a response is neither empty nor JSON. */
 export const isPage = ({ text, json }: Answer): boolean => text.trim() !== "" && json === undefined;
 
 export const isSame = (one: Answer, other: Answer): boolean => one.status === other.status && one.text === other.text;
@@ -59,7 +59,7 @@ type Known = {
   replaced?: Letter;
   /** The letter whose PUT was broken off. */
   damaged?: Letter;
-  /** What the cart has, as the carrier says: the keys by place. */
+  /** What the cart has, as the carrier says. It maps places to keys. */
   held?: ReadonlyMap<string, string> | undefined;
   /** The checkout that the carrier has confirmed. */
   checkout?: { readonly answer: Answer; readonly repeat: () => Promise<Answer> };
@@ -67,7 +67,7 @@ type Known = {
 
 export type Cart = Omit<ReturnType<typeof callsOf>, "put" | "putAtOnce"> & {
   readonly known: Known;
-  /** The letters by place: all, and those that the carrier has confirmed. */
+  /** The letters that were sent, by place. */
   readonly sent: Map<string, Letter>;
   readonly confirmed: Map<string, Letter>;
   /** The places that a check of its own judges. */
@@ -76,7 +76,7 @@ export type Cart = Omit<ReturnType<typeof callsOf>, "put" | "putAtOnce"> & {
   readonly newLetter: (more?: Partial<NewLetter>) => Letter;
   readonly put: (one: Letter) => Promise<Answer>;
   readonly putAtOnce: (letters: readonly Letter[]) => Promise<Answer[]>;
-  /** Returns true also if the carrier has not said what the cart has. */
+  /** Returns true, too, if the carrier has not said what the cart has. */
   readonly has: (one: Letter) => boolean;
 };
 

@@ -14,7 +14,7 @@ import { withProgress } from "./progress.ts";
 import { type TargetOptions, useTarget } from "./target.ts";
 import { add } from "./usage.ts";
 
-/** `carrier check`: whether a carrier does what docs/carrier.md says. */
+/** `carrier check`, which finds out whether a carrier does what docs/carrier.md says. */
 
 type Options = Format & { readonly url?: string; readonly yes?: boolean };
 

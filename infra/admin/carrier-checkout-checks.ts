@@ -34,7 +34,7 @@ const heldIn = ({ json }: Answer): ReadonlyMap<string, string> | undefined => {
   return data && new Map(data.attachments.map((one) => [`${one.request_id}/${one.id}`, one.idempotency_key]));
 };
 
-/** What the POST has to list: what the cart has, as the carrier says, else what it has confirmed. */
+/** What the POST has to list. This is what the cart has, as the carrier says, or else what it has confirmed. */
 const rightManifest = ({ known, sent, confirmed }: Cart): Manifest => {
   if (!known.held) return manifestOf(confirmed.values());
   return manifestOf(

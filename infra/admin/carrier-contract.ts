@@ -5,11 +5,11 @@ import { letterChecks } from "./carrier-letter-checks.ts";
 import type { Verdict } from "./diagnosis.ts";
 
 /**
- * Plays docs/carrier.md against a carrier: the calls of a checkout, right and wrong, for an order of its own. What the cart has shows
- * only in the response to a wrong manifest. So each check makes its calls, and is judged after all of them.
+ * Plays docs/carrier.md against a carrier. It makes the calls of a checkout, right ones and wrong ones, for an order of its own.
+ * What the cart has shows only in the response to a wrong manifest. So each check makes its calls, and is judged after all of them.
  */
 
-/** In the order of their calls. */
+/** The checks are in the order of their calls. */
 const checks = [...letterChecks, ...checkoutChecks];
 
 const median = (values: readonly number[]): number =>

@@ -5,7 +5,7 @@ import { carrierToken, TokenError } from "../../shared/checkout/carrier-token.ts
 import { env } from "../../shared/env.ts";
 import type { Verdict } from "./diagnosis.ts";
 
-/** Doctor's question to the carrier: a GET of a cart that does not exist. */
+/** The question of `doctor` to the carrier. It is a GET of a cart that does not exist. */
 
 const CartDocument = z.object({ checked_out: z.boolean() });
 
@@ -30,8 +30,8 @@ const remedyOf = (status: number | null): string => {
 };
 
 /**
- * `isHere`: checkouts run on this machine. Those of a deployed stack may reach a carrier that this machine does not reach, so that is
- * only a notice.
+ * Asks the carrier. `isHere` says that checkouts run on this machine. Those of a deployed stack may reach a carrier that this
+ * machine does not reach, so that is only a notice.
  */
 export const askCarrier = async ({ isHere }: { readonly isHere: boolean }): Promise<Verdict> => {
   const carrier = env.carrierFunction() ?? process.env.CARRIER_URL;

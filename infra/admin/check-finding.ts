@@ -3,7 +3,7 @@ import type { Item } from "../../shared/table/expressions.ts";
 import type { Key } from "../../shared/table/keys.ts";
 import { get } from "../../shared/table/read.ts";
 
-/** A violation must never occur. A notice may occur temporarily: the sweep or a repeated call resolves it. */
+/** A violation must never occur. A notice may occur temporarily, until the sweep or a repeated call resolves it. */
 export type Finding = {
   readonly level: "violation" | "notice";
   readonly rule: string;
@@ -36,9 +36,9 @@ export const checkOf =
 
 /** Sums that are zero after a consistent read. They stay small, because zeros are removed and DynamoDB scans partition by partition. */
 export type Sums = {
-  /** By partition: the stored count minus the number of items. */
+  /** For each partition, the stored count minus the number of items. */
   readonly counts: Map<string, number>;
-  /** By partition or day: the XOR of the hashes of all links. Both ends of a link add it, so it cancels out. */
+  /** For each partition or day, the XOR of the hashes of all links. Both ends of a link add it, so it cancels out. */
   readonly links: Map<string, number>;
 };
 

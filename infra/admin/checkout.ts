@@ -20,7 +20,7 @@ import {
 export const checkOut = async (given: string, { wait, json }: Format & { wait?: boolean }): Promise<void> => {
   const { id, state } = await findOrder(given);
   if (state === "CHECKED_OUT") {
-    // Not the run whose doubt an operator has settled.
+    // This is not the run whose doubt an operator has settled.
     const last = await readRun(id);
     const run = last?.status === "SUCCEEDED" ? last.run : null;
     return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." }, { json });
@@ -40,7 +40,7 @@ const printNext = async (id: string, last: CheckoutRun | undefined) => {
   if (next) console.error(next);
 };
 
-/** Waits for a run to end and prints its progress on stderr. Ctrl-C stops waiting; the run continues. */
+/** Waits for a run to end and prints its progress on stderr. Ctrl-C ends the wait, and the run continues. */
 const waitFor = async (order: string, run: string): Promise<CheckoutEnd> => {
   const stopWaiting = () => {
     console.error(
@@ -48,7 +48,7 @@ const waitFor = async (order: string, run: string): Promise<CheckoutEnd> => {
     );
     process.exit(130);
   };
-  // Both the terminal and npm send the signal to this process, so it can arrive twice.
+  // Ctrl-C can be pressed twice.
   process.on("SIGINT", stopWaiting);
   console.error(`The run ${run} is in progress. Ctrl-C stops waiting; the run continues.`);
   let last = "";
@@ -85,7 +85,7 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
 
 const atOnce = 10;
 
-/** The orders whose checkout was started and has not succeeded: failed and crashed ones first, then by time. */
+/** The orders whose checkout was started and has not succeeded. Failed and crashed ones come first, then the order is by time. */
 export const openCheckouts = async () => {
   const read = async ({ id, account }: Order) => {
     const last = await readActualRun(id);
@@ -125,7 +125,7 @@ export const failedOrders = async (account: string | undefined) => {
 
 export type FailedSelection = { readonly account?: string; readonly refused?: boolean };
 
-/** `order checkout --failed`: starts the checkouts again, and prints how each has ended. A refusal needs the customer first. */
+/** `order checkout --failed`. Starts the checkouts again, and prints how each has ended. A refusal needs the customer first. */
 export const checkOutFailed = async ({ account, refused }: FailedSelection, format: Format): Promise<void> => {
   const failed = await failedOrders(account);
   const orders = failed.filter(({ failure }) => failure === "fault" || refused);

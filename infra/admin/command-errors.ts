@@ -71,7 +71,7 @@ const describeError = ({ source, sub_code, detail, params }: ApiError["body"]["e
 const onImmutable =
   "Leave out what can't be changed, or give it its present value. For another value, create a new entry, without the id.";
 
-/** Describes an error to the operator: one line for each error in the input, or the message and advice. */
+/** Describes an error to the operator. Returns one line for each error in the input, or the message and advice. */
 export const explain = (error: unknown): string => {
   if (error instanceof ApiError && error.status < 500) {
     const lines = error.body.errors.map((each) => safe(describeError(each)));
@@ -83,7 +83,7 @@ export const explain = (error: unknown): string => {
   return safeLines([messageOf(cause), adviceOn(cause)].filter(Boolean).join("\n"));
 };
 
-/** The same as JSON: the errors of the API's body, or one with a detail, and the applied part of a file. */
+/** Describes an error as JSON. It has the errors of the API's body, or one with a detail, and the applied part of a file. */
 export const errorBody = (error: unknown): object => ({
   ...(error instanceof PartlyAppliedError && error.applied),
   errors: error instanceof ApiError && error.status < 500 ? error.body.errors : [{ detail: explain(error) }],

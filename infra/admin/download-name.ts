@@ -5,7 +5,10 @@
  * https://learn.microsoft.com/windows/win32/fileio/naming-a-file
  */
 
-/** Separators, what Windows refuses, control characters, and marks that change the direction of text: `fdp.exe` would look like `exe.pdf`. */
+/**
+ * Separators, what Windows refuses, control characters, and marks that change the direction of text, with which `fdp.exe` would
+ * look like `exe.pdf`.
+ */
 const refused = /[/\\<>:"|?*\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 const reserved = /^(con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³]) *(?=\.|$)/i;

@@ -19,7 +19,7 @@ export type DownloadOptions = Format & Caller & { readonly to?: string; readonly
 
 const isDirectory = async (path: string) => (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 
-/** `attachment download`: records the event, writes the file under a temporary name, and renames it once it is verified. */
+/** `attachment download`. Records the event, writes the file under a temporary name, and renames it once it is verified. */
 export const download = async (parentId: string, id: string, options: DownloadOptions): Promise<void> => {
   const { to = ".", force, json } = options;
   const { parent, account, attachment } = await findAttachment(parentId, id);
@@ -40,7 +40,7 @@ export const download = async (parentId: string, id: string, options: DownloadOp
     rmSync(part, { force: true });
     process.exit(130);
   };
-  // Before the file exists, so that there is no moment at which Ctrl-C leaves it.
+  // The listener comes before the file, so that there is no moment at which Ctrl-C leaves a part of it.
   process.on("SIGINT", interrupt);
   try {
     const created = await open(part, "wx", 0o600).catch((error: Error) => {

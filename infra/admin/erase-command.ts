@@ -11,7 +11,7 @@ import { type Format, printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 import { readActualRun } from "./start-checkout.ts";
 
-/** `account erase`: what it would erase, why it refuses, and the confirmation. */
+/** `account erase`. This file has what it would erase, why it refuses, and the confirmation. */
 
 export type EraseOptions = Format & Caller & { readonly yes?: string; readonly wait: number };
 
@@ -77,7 +77,7 @@ export const eraseAccount = async (id: string, { yes, wait, ...called }: EraseOp
     );
   }
   const levels = await withProgress(() => markTree(account, numbers), "Marking the accounts …");
-  // A run, or a request, that began before the mark. Nothing has been erased yet: from the mark on, none begins.
+  // A run, or a request, may have begun before the mark. Nothing has been erased yet. From the mark on, none begins.
   await refuse(account).catch(async (error: unknown) => {
     await unmarkTree(levels);
     throw error;

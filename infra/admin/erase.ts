@@ -29,8 +29,8 @@ import { idsIn, pagesOf } from "./account-records.ts";
 
 /**
  * Erases an account and everything below it. Each step removes the entry by which a repeated command would find an item after the
- * item itself, so an erase that was interrupted continues. What other writers add meanwhile is found, too: nothing is added to an
- * account that is marked, and whatever was on its way has been written or refused after a pause.
+ * item itself, so an erase that was interrupted continues. It also finds what other writers add meanwhile. Nothing is added to an
+ * account that is marked, and after a pause, whatever was on its way has been written or refused.
  */
 
 /** How many lists are erased at once, and how many files are removed and single items changed. */
@@ -61,8 +61,8 @@ const forEachOrder = async (account: string, work: (order: Key) => Promise<unkno
 
 /**
  * Marks an account and everything below it, parents first, so that no child is added to an account whose children have been listed.
- * Endpoints and `apply` then find no such account. Then marks their orders, whose checkouts cannot begin any more. `numbers` describe
- * what will be erased; a repeated command keeps those of the first.
+ * Endpoints and `apply` then find no such account. Then marks their orders, whose checkouts cannot begin any more. `numbers`
+ * describes what will be erased. A repeated command keeps the numbers of the first.
  */
 export const markTree = async (top: Account, numbers: Readonly<Record<string, number>>): Promise<Levels> => {
   const mark = (id: string, erasing: Readonly<Record<string, number>>) =>
@@ -147,7 +147,10 @@ const erasePartition = async (main: Key, eraser: Eraser): Promise<void> => {
   for await (const page of pagesOf(collections.partition(main))) await eraseItems(page, eraser);
 };
 
-/** Erases items, with the files that they name, and what the table has outside of their partition of attachments deleted before. */
+/**
+ * Erases items, with the files that they name. Also erases what the table has outside of their partition about attachments that
+ * were deleted before.
+ */
 const eraseItems = async (items: readonly Item[], eraser: Eraser): Promise<void> => {
   const found = items.map((item) => ({ item, file: fileOf(item) }));
   await limit.map(found, async ({ item, file }) => {
@@ -164,7 +167,10 @@ const eraseItems = async (items: readonly Item[], eraser: Eraser): Promise<void>
   eraser.progress.removed += items.length;
 };
 
-/** Returns the attachment whose file an item names: of an attachment, an upload, an unfinished delete, or the event of a deletion. */
+/**
+ * Returns the attachment whose file an item names. The item is an attachment, an upload, an unfinished delete, or the event of a
+ * deletion.
+ */
 const fileOf = (item: Item): { readonly parent: ParentRef; readonly id: string } | undefined => {
   const parent = parentIn(String(item.pk));
   if (!parent) return undefined;
@@ -249,7 +255,7 @@ const erasedEvent = ({ id, version, ancestors, erasing }: Account, origin: Origi
   return { put: { ...put, pk: collections.childAccounts(ancestors.at(-1) ?? null).pk, ...lookupOf(id) } };
 };
 
-/** Erases a marked tree. The keys go first: from then on, nobody writes who must not. */
+/** Erases a marked tree. The keys go first. From then on, nobody writes who must not. */
 export const eraseTree = async (top: Account, eraser: Eraser, origin: Origin): Promise<void> => {
   const began = Date.now();
   await eraseKeys(eraser);

@@ -33,10 +33,13 @@ import { formatCount, withProgress } from "./progress.ts";
 
 const Counts = z.record(z.string(), z.int());
 
-/** How far the records are written: after which partition, how many of each kind, and how long the files were then. */
+/**
+ * How far the records are written. It has the partition to continue after, how many of each kind there are, and how long the files
+ * were then.
+ */
 const Progress = z.object({ after: z.string(), counts: Counts, sizes: Counts });
 
-/** The state of an export, in its folder. `records` counts the records, by kind, once all are written. */
+/** The state of an export, which is stored in its folder. `records` counts the records, by kind, once all are written. */
 const State = z.object({
   format: z.literal(1),
   account: z.string(),
@@ -100,7 +103,7 @@ export const exportAccount = async (id: string, { to, withSecrets, ...called }: 
   });
 };
 
-/** Keeps other exports out of a folder, which is created. */
+/** Creates a folder, and keeps other exports out of it. */
 const locking = async (folder: string, work: () => Promise<void>): Promise<void> => {
   makeFolder(folder);
   const locked = lock(folder);
@@ -113,7 +116,7 @@ const locking = async (folder: string, work: () => Promise<void>): Promise<void>
 };
 
 const complete = async (one: Export, caller: Caller) => {
-  // Recorded before anything is read, and again if the command is repeated.
+  // It is recorded before anything is read, and again if the command is repeated.
   await transact({ event: recordExport(one, await operatorOrigin(caller)) });
   save(one, {});
   while (one.state.records === null) await writeRecords(one);
@@ -135,10 +138,10 @@ const recordExport = (
     origin,
   );
 
-/** The properties of a record that are secrets: those of switches, and the hashes of keys. */
+/** Whether a property of a record is a secret. Secrets are those of switches, and the hashes of keys. */
 const isSecret = (name: string) => name.endsWith("_secret") || name === "sha256";
 
-/** Returns what is exported of a record: its attributes, and in whose partition it is. */
+/** Returns what is exported of a record. This is its attributes, and in whose partition it is. */
 const exported = ({ kind, item }: AccountRecord, { state }: Export): object => {
   const { pk, sk: _, lookup: _index, ...attributes } = item;
   const hasSecrets = kind === "switches" || kind === "keys";
@@ -187,7 +190,7 @@ const openLines = async (path: string, from: number) => {
 };
 type Lines = Awaited<ReturnType<typeof openLines>>;
 
-/** A line of attachments.jsonl, as far as its file is concerned. */
+/** The part of a line of attachments.jsonl that concerns its file. */
 const Listed = z.object({
   id: Ulid,
   parent: z.object({ type: z.enum(["order", "request"]), id: Ulid }),
@@ -196,7 +199,7 @@ const Listed = z.object({
 });
 type Listed = z.infer<typeof Listed>;
 
-/** Only ids make up a path. */
+/** A path consists of ids only. */
 const pathOf = ({ parent, id }: Listed) => join("files", parent.id, id);
 
 const names = [...recordKinds.map((kind) => `${kind}.jsonl`), checksums];
@@ -250,7 +253,7 @@ const writeRecord = async (
   if (record.item.type === "account.exported") return;
   const line = exported(record, one);
   counts[record.kind] = (counts[record.kind] ?? 0) + 1;
-  // Escaped, because some readers also take U+2028 for the end of a line.
+  // Some readers also take U+2028 for the end of a line, so it is escaped.
   await files.get(`${record.kind}.jsonl`)?.add(safe(JSON.stringify(line, sorted)));
   if (record.kind !== "attachments") return;
   const file = z.parse(Listed, line);

@@ -108,7 +108,10 @@ const attachmentsNamed = async (text: string, { id, account }: Order): Promise<P
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** Searches the names of attachments within an account or an order; otherwise, those of accounts, unless the text is a UUID. */
+/**
+ * Searches the names of attachments within an account or an order. Without these, searches the names of accounts, unless the text
+ * is a UUID.
+ */
 const placesNamed = async (text: string, { account, order }: Scope): Promise<Place[]> => {
   if (account === undefined && order === undefined) return uuid.test(text) ? [] : accountsNamed(comparable(text));
   const orders = [
@@ -131,7 +134,7 @@ export const placesOf = async (text: string, scope: Scope): Promise<Place[]> => 
   return unique.length === 0 && id !== undefined ? placesOfFile(id) : unique;
 };
 
-/** Returns the key of what can be deleted: switches and attachments, and accounts by `account erase`. */
+/** Returns the key of what can be deleted. Switches and attachments can, and accounts by `account erase`. */
 const deletableKey = ({ type, id, parent }: Place) => {
   if (type === "account") return keys.account(id);
   if (type === "switch") return keys.switch(id);

@@ -6,9 +6,9 @@ import { clientSettings } from "../../shared/deadline.ts";
 import { env } from "../../shared/env.ts";
 import type { DeployedStack } from "./target.ts";
 
-/** The checks of `doctor` for a deployed stack: mostly the steps of "The first day" in infra/README.md. */
+/** The checks of `doctor` for a deployed stack. Most are the steps of "The first day" in infra/README.md. */
 
-/** A missing precaution: not a fault, but production should have it. */
+/** A missing precaution. It is no fault, but production should have it. */
 export type Notice = { readonly notice: string; readonly remedy: string };
 
 /** Without retries, a check reports the first failure. Clients that only `doctor` needs are loaded late. */
@@ -80,7 +80,10 @@ const checkTopic = async (TopicArn: string | undefined, setting: string): Promis
   };
 };
 
-/** Stops the events, though nothing fails: an error of the reader itself, such as a missing permission, is only told here. */
+/**
+ * Checks the reader of the table's stream. If it stops, no function fails. Its own error, such as a missing permission, is told
+ * only here.
+ */
 const checkReader = async ({ outputs, endpoint }: DeployedStack): Promise<string | Notice> => {
   const { Lambda } = await import("@aws-sdk/client-lambda");
   const reader = await new Lambda(clientConfig).getEventSourceMapping({ UUID: outputs.EventReaderId });
@@ -99,7 +102,10 @@ const checkReader = async ({ outputs, endpoint }: DeployedStack): Promise<string
 /** The alarm `LateEvents` is raised from there on. */
 const lateMs = 600_000;
 
-/** Returns when the function last ran, and how old its oldest record was, within a day: the stream keeps no older ones. */
+/**
+ * Returns when the function last ran, and how old its oldest record was. It looks back a day, because the stream keeps no older
+ * records.
+ */
 const lastRecordOf = async (functionArn: string) => {
   const [FunctionName = "", alias] = functionArn.split(":").slice(6);
   const Dimensions = [

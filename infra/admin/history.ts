@@ -56,7 +56,7 @@ const callersOf = async (events: readonly StoredEvent[]): Promise<Callers> => {
   return new Map(found.map(({ id, account }) => [id, names.get(account)]));
 };
 
-/** For lists, shows only the elements that differ. */
+/** A change of a list shows only the elements that differ. */
 const describeChange = ([name, { from, to, omitted }]: [string, EventChange]): string => {
   if (!Array.isArray(from) || !Array.isArray(to)) return `${name}: ${JSON.stringify(from)} -> ${JSON.stringify(to)}`;
   const added = to.filter((one) => !from.includes(one)).map((one) => `+${one}`);
@@ -69,7 +69,7 @@ const actorOf = ({ actor, at }: StoredEvent, callers: Callers) =>
     ? `${callers.get(actor.id)?.(at) ?? "-"}: key ${actor.id}, user ${actor.user}`
     : [`${actor.type} ${actor.id}`, actor.on_behalf_of].filter(Boolean).join(" on behalf of ");
 
-/** Returns the event that stays of an erased account, or undefined. */
+/** Returns the event that stays of an erased account, if there is one. */
 export const erasureOf = async (account: string): Promise<StoredEvent | undefined> => {
   const found = await getMany(await lookUp(account));
   const erased = found.find((item) => item?.type === "account.erased");
@@ -82,7 +82,7 @@ const deletionEvent = async (subject: EventSubject, id: string): Promise<StoredE
     if (event.resource.id === id && event.type.endsWith(".deleted")) return event;
 };
 
-/** Returns when an item in the history of `subject` was deleted, and by whom, or undefined if no event records it. */
+/** Returns when an item in the history of `subject` was deleted, and by whom. Returns undefined if no event records it. */
 export const deletionOf = async (subject: EventSubject, id: string): Promise<string | undefined> => {
   const event = await deletionEvent(subject, id);
   return event && `${event.at} by ${actorOf(event, await callersOf([event]).catch(ifDenied<Callers>(new Map())))}`;

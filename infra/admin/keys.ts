@@ -41,7 +41,7 @@ const keyDetails = async ({ id, account, user, sha256, ...key }: StoredKey) => (
   ...{ replaced_by: key.replaced_by, sha256 },
 });
 
-/** Issues another key like `old`, which expires after the overlap. */
+/** Issues a key like `old`, which then expires after the overlap. */
 const rotate = async (
   { id, account, user, label, revoked, expires_at, replaced_by }: StoredKey,
   overlapHours: number,

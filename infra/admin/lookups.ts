@@ -15,7 +15,7 @@ import { argumentOrInput } from "./standard-input.ts";
 /** Converts an id to upper case. Returns any other text unchanged, which is no item's id. */
 export const parseId = (text: string): string => parseUlid(text) ?? text;
 
-/** The type of an item, its account and its parent; with its name, if it was found by name. */
+/** The type of an item, its account and its parent. It has a name if it was found by name. */
 export type Place = Pick<Event, "account" | "parent"> & {
   readonly type: string;
   readonly id: string;
@@ -83,7 +83,7 @@ export const findParents = async (id: string) => {
   ];
 };
 
-/** Lists by account. They read only the entries in its partition, so the size of the table does not matter. */
+/** The following lists are by account. They read only the entries in its partition, so the size of the table does not matter. */
 
 const Entry = z.object({ id: z.string(), sha256: z.optional(z.string()) });
 type Entry = z.infer<typeof Entry>;
@@ -127,7 +127,7 @@ async function* walk(children: Listing, read: (parent: string) => Listing): Asyn
   }
 }
 
-/** Yields all accounts below an account, or all accounts (null), parents first. Reads the next lists ahead. */
+/** Yields all accounts below an account, parents first. For null, yields all accounts. Reads the next lists ahead. */
 export const accountsBelow = (parent: string | null): AsyncGenerator<Account> => {
   const limit = pLimit(atOnce);
   const read = (of: string | null): Listing => {

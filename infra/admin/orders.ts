@@ -59,7 +59,7 @@ async function* pagesOf(account: string | undefined): AsyncGenerator<string[]> {
   yield ids;
 }
 
-/** Returns a row for each order of a page, with its last run and the number of its attachments. The reads share calls. */
+/** Returns a row for each order of a page. It has the order's last run and the number of its attachments. The reads share calls. */
 export const listedOrders = async (ids: readonly string[], format: Format) => {
   const entries = pLimit(10).map(ids, async (id) => Array.fromAsync(requestsOfOrder(id)));
   const [orders, runs, requests] = await Promise.all([

@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import stringWidth from "fast-string-width";
 import { wrapAnsi } from "fast-wrap-ansi";
 
-/** The CLI's output: tables for people, JSON for programs. */
+/** The CLI's output. People get tables, and programs get JSON. */
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -103,7 +103,7 @@ const tableInParts = ({ width = terminalWidth(), whole = false } = {}) => {
 const withoutEmpty = (row: Row): Row =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => cell(value) !== "-"));
 
-/** One line for each property. Long values continue on the next line; on a very narrow terminal, values start there. */
+/** One line for each property. A long value continues on the next line. On a very narrow terminal, values start there. */
 const block = (record: Row, width: number): string => {
   const widest = Math.max(...Object.keys(record).map((name) => stringWidth(name))) + gap;
   const isNarrow = width - widest < ulidWidth;
@@ -119,7 +119,7 @@ const block = (record: Row, width: number): string => {
 /** JSON.stringify does not escape DEL and the C1 control characters. Escaping them does not change the value. */
 export const printJson = (value: unknown): void => console.log(safeLines(JSON.stringify(value, null, 2)));
 
-/** A command's option `--json`: print JSON, for programs, instead of tables. */
+/** The option `--json` of a command. It prints JSON, for programs, instead of tables. */
 export type Format = { readonly json: boolean };
 
 export const printRows = (rows: readonly Row[], { json }: Format, { whole = false } = {}): void =>

@@ -57,7 +57,7 @@ const commands = new Map<string, Add>(
   } satisfies Record<string, Add>),
 );
 
-/** The first word of a command line: not an option, and not the value of one. */
+/** The first word of a command line that is neither an option nor the value of one. */
 const firstWord = (args: readonly string[]): string =>
   args.find((one, index) => !one.startsWith("-") && !/^--(stack|port)$/.test(args[index - 1] ?? "")) ?? "";
 
@@ -101,7 +101,10 @@ export const createProgram = async (
   return program;
 };
 
-/** Sets the exit code: 2 for wrong usage, 1 for any other failure. With `--json`, prints errors as JSON, too. */
+/**
+ * Runs a command line. Sets the exit code to 2 for wrong usage, and to 1 for any other failure. With `--json`, prints errors as
+ * JSON, too.
+ */
 export const runCommand = async (args: readonly string[]): Promise<void> => {
   const json = args.includes("--json");
   let running: Command | undefined;

@@ -10,8 +10,8 @@ import { forwardableType, Order, Request } from "../../shared/tenants/tenant-sch
 import { inOrder } from "./lookups.ts";
 
 /**
- * The state of an attachment at the carrier. `status` and `answer` are the carrier's last decision; `last_answer` is the reason
- * for repeating the call. An attachment that was added after the checkout has no receipt.
+ * The state of an attachment at the carrier. `status` and `answer` are the carrier's last decision. `last_answer` is the reason for
+ * repeating the call. An attachment that was added after the checkout has no receipt.
  */
 export type ReportedReceipt = Pick<Receipt, "state"> &
   Partial<Omit<Receipt, "attachment" | "of" | "version" | "in_flight_until">>;

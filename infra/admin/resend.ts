@@ -37,8 +37,8 @@ const sentReceipts = async (order: string, attachments: readonly string[]) => {
 };
 
 /**
- * `order resend`: forgets what the receipts of an order say, so that its next run forwards the attachments again under other keys. For
- * what the carrier has lost. Fails if a run starts meanwhile.
+ * `order resend`, for what the carrier has lost. Forgets what the receipts of an order say, so that its next run forwards the
+ * attachments again under other keys. Fails if a run starts meanwhile.
  */
 export const resend = async (given: string, attachments: readonly string[], called: Format & Caller): Promise<void> => {
   const { id, account, state } = await findOrder(given);

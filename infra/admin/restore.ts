@@ -9,7 +9,9 @@ import { type Format, printJson } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { directTo } from "./target.ts";
 
-/** "Restore" in infra/runbook.md. Each step first checks whether it is done, so repeating the command continues it. */
+/**
+ * The command of "Restore" in infra/runbook.md. Each step first checks whether it is done, so repeating the command continues it.
+ */
 
 const client = new DynamoDB(clientSettings(10_000));
 
@@ -28,7 +30,7 @@ const existing = async (name: string) => {
   return table;
 };
 
-/** 95 % of restores take less than an hour; the largest tables take longer. */
+/** 95 % of restores take less than an hour. The largest tables take longer. */
 const maxHours = 24;
 
 const waitFor = async <T>(what: string, pollSeconds: number, ask: () => Promise<T | undefined>): Promise<T> => {

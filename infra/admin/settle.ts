@@ -45,7 +45,7 @@ const doubtedRun = async (order: string, outcome: Outcome, asked: Date | undefin
 };
 
 /**
- * `order settle`: records whether an order's cart is checked out, as the carrier told an operator. `asked` is the time of that
+ * `order settle`. Records whether an order's cart is checked out, as the carrier told an operator. `asked` is the time of that
  * response, because an open cart may be checked out later. Fails if another run starts meanwhile.
  */
 export const settle = async (
@@ -57,7 +57,7 @@ export const settle = async (
 ): Promise<void> => {
   const { id, account } = await findOrder(given);
   const { run, status, reason, calls_end_by, checked_out } = await doubtedRun(id, outcome, asked);
-  // After the time of the event that a crashed run gets.
+  // This is after the time of the event that a crashed run gets.
   const origin = await operatorOrigin(called);
   const resource = { type: "order", id, version: null };
   const change = { type: "order.settled", account, resource, outcome, evidence: { reason: because } } as const;

@@ -61,7 +61,7 @@ export const letterRows = ({ attachments }: RequestReport): Row[] => {
     const { state, at, status, answer, attempts, last_answer, sent, bytes, sha256 } = receipt ?? {};
     const response = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
     return {
-      // The metadata that were sent, even if they were changed or deleted since.
+      // These are the metadata that were sent, even if they were changed or deleted since.
       ...summary({ ...attachment, ...sent }),
       "attached to": of,
       "carrier state": state,

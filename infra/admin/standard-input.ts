@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import { text } from "node:stream/consumers";
 
-/** Returns an argument or, for `-`, the text in standard input: an API key as an argument would stay in the shell's history. */
+/** Returns an argument or, for `-`, the text in standard input. An API key as an argument would stay in the shell's history. */
 export const argumentOrInput = async (argument: string): Promise<string> => {
   if (argument !== "-") return argument;
   const input = process.stdin;

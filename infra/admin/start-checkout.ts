@@ -10,7 +10,7 @@ import { forwardableRequests } from "../../shared/tenants/orders.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
 
-/** Returns an order's last run; as CRASHED if its end is not recorded although its execution has ended. */
+/** Returns an order's last run. Its status is CRASHED if its end is not recorded although its execution has ended. */
 export const readActualRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
   const before = await readRun(orderId);
   if (!before || !isOpen(before) || (await isExecuting(before))) return before;
@@ -18,7 +18,7 @@ export const readActualRun = async (orderId: string): Promise<CheckoutRun | unde
   return last?.run === before.run && isOpen(last) ? { ...last, status: "CRASHED" } : last;
 };
 
-/** Whether the carrier has refused, or something else has failed. Null if the run has not failed. A crash is a fault. */
+/** Returns whether the carrier has refused or something else has failed, or null if the run has not failed. A crash is a fault. */
 export const failureOf = (last: CheckoutRun | undefined): FailureKind | null =>
   !last || isOpen(last) || last.status === "SUCCEEDED" ? null : (last.failure ?? "fault");
 
@@ -53,7 +53,7 @@ export type CheckoutEnd = {
   readonly reason: string | null;
 };
 
-/** Returns until when the carrier may act on calls that the order's receipts announce; an empty text if there are none. */
+/** Returns until when the carrier may act on calls that the order's receipts announce. Returns an empty text if there are none. */
 const announcedCallsEndBy = async (orderId: string): Promise<string> => {
   const receipts = (await Promise.all((await forwardableRequests(orderId)).map(receiptsOf))).flat();
   return receipts.reduce((latest, { in_flight_until }) => maxOf(latest, in_flight_until ?? ""), "");
@@ -96,7 +96,10 @@ const endOf = async (orderId: string, run: string, since: Date): Promise<Checkou
   return { run, status: "FAILED", reason: reason ?? cause ?? error ?? `The execution ended as ${status}.` };
 };
 
-/** Step Functions does not find the execution: not yet, because the look-up is eventually consistent, or no longer. */
+/**
+ * Returns the end of a run whose execution Step Functions does not find. The look-up is eventually consistent, and old executions
+ * are deleted.
+ */
 const endOfUnknown = async (orderId: string, run: string, since: Date): Promise<CheckoutEnd | undefined> => {
   const now = new Date();
   const last = await lastRun(orderId);

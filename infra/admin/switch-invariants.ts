@@ -12,7 +12,7 @@ const parseOwner = (item: Item | undefined): Owner | undefined => z.safeParse(Ow
 
 const listingAccounts = ({ account, ancestors }: Owner) => [...ancestors, account];
 
-// Deliberately not the function of switches.ts, because a check must not depend on the code that it checks.
+// This is deliberately not the function of switches.ts, because a check must not depend on the code that it checks.
 const nameKey = ({ account, name }: Owner) =>
   keys.switchName(account, createHash("sha256").update(name).digest("base64url"));
 

@@ -8,8 +8,8 @@ import { type Format, printJson, safe } from "./output.ts";
 export type TargetOptions = { readonly stack?: string; readonly port?: string };
 
 /**
- * Chooses the target by option, then by environment (PATCHBAY_STACK, TABLE_NAME, PORT), else the only running local stack. A chosen
- * target that does not exist is an error. `environment` directs the AWS SDK to the target.
+ * Chooses the target by option, then by environment (PATCHBAY_STACK, TABLE_NAME, PORT). If nothing is chosen, it is the only
+ * running local stack. A chosen target that does not exist is an error. `environment` directs the AWS SDK to the target.
  */
 const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => {
   if (stack && port) throw new UsageError("--stack is a deployed stack and --port a local one: choose one of them.");
@@ -23,7 +23,7 @@ const chooseTarget = async ({ stack, port }: TargetOptions): Promise<Target> => 
 type Target = {
   readonly description: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** A deployed stack; its `endpoint` is that of its emulator. */
+  /** A deployed stack. `endpoint` is that of its emulator. */
   readonly stack?: NonNullable<Awaited<ReturnType<typeof describeStack>>> & {
     readonly name: string;
     readonly endpoint: string | undefined;
@@ -97,7 +97,7 @@ const stackTarget = async (stackName: string) => {
 /** Quotes a text for a shell, which then runs and expands nothing in it. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The variables that other systems need for the AWS SDK: see docs/systems.md. */
+/** The variables that other systems need for the AWS SDK (see docs/systems.md). */
 const forSystems = [
   "AWS_REGION",
   "AWS_ACCESS_KEY_ID",

@@ -19,7 +19,7 @@ export const add = (group: Command, usage: string, description: string): Command
   return command;
 };
 
-/** Parses a text for the event of a change: on whose behalf, or why, an operator makes it. */
+/** Parses a text for the event of a change. It says on whose behalf, or why, an operator makes it. */
 export const parseEventText = (sent: string): string => {
   const { data } = z.safeParse(OnBehalfOf, sent);
   if (data === undefined)
@@ -62,11 +62,11 @@ const missingIn = (command: Command): string[] => {
   ];
 };
 
-/** Returns the word that was meant, if one is so similar that it is plausible: a letter in three is wrong at most. */
+/** Returns the word that was meant, if one is so similar that it is plausible. At most a third of the letters may be wrong. */
 const meant = (typed: string, words: Iterable<string>): string | undefined =>
   closestMatch(typed, [...words], { maxDistance: Math.max(1, Math.floor(typed.length / 3)) });
 
-/** Suggests the commands of a group that a wrong word may mean; for a first word, also those of all groups. */
+/** Suggests the commands of a group that a wrong word may mean. For a first word, also suggests those of all groups. */
 const suggestion = (group: Command, typed: string): string => {
   const known = group.parent ? group.commands : [...group.commands, ...leavesOf(group)];
   const byName = Map.groupBy(new Set(known.map(pathOf)), (path) => path.slice(path.lastIndexOf(" ") + 1));

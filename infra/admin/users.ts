@@ -12,7 +12,7 @@ const collect = (value: string, all: readonly string[] = []) => [...all, value];
 
 type Change = Readonly<Partial<Record<"add" | "remove" | "set", readonly string[]>>>;
 
-/** What an operator removes may not be there, because it is misspelt, or because all operations of its resource are granted. */
+/** Warns of permissions to remove that are not there. They may be misspelt, or all operations of their resource may be granted. */
 const warnOfRemoved = (removed: readonly string[], before: readonly string[], after: readonly string[]) => {
   for (const one of removed) {
     const all = one.replace(/:.*/, ":*");

@@ -88,7 +88,7 @@ const restApi = (scope: Construct, settings: Settings) => {
       }),
     },
   });
-  // Replaced by the stack's own output, which has no trailing slash.
+  // The stack's own output, which has no trailing slash, replaces it.
   rest.node.tryRemoveChild("Endpoint");
   const resource = rest.node.defaultChild;
   if (!(resource instanceof apigateway.CfnRestApi))
@@ -116,7 +116,7 @@ const domain = (scope: Construct, { domainName, certificateArn }: Settings) => {
  */
 const tls = {
   securityPolicy: apigateway.SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09,
-  // Required with these policies. STRICT: the TLS server name must match the request's host.
+  // These policies require it. With STRICT, the TLS server name must match the request's host.
   endpointAccessMode: apigateway.EndpointAccessMode.STRICT,
 };
 
@@ -154,7 +154,7 @@ const accessLogFormat = {
   bytes: "$context.responseLength",
   ms: "$context.responseLatency",
   integration_ms: "$context.integrationLatency",
-  // Lambda's status, not the function's: 429 for a function that was throttled.
+  // This is Lambda's status, and not the function's. It is 429 for a function that was throttled.
   integration_status: "$context.integration.integrationStatus",
   error_type: "$context.error.responseType",
   trace: "$context.xrayTraceId",

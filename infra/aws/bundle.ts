@@ -28,7 +28,7 @@ export const bundleOptions = {
   format: "esm",
   platform: "node",
   target: "node24",
-  // Prefer ES modules: only those can be tree-shaken.
+  // ES modules are preferred, because only they can be tree-shaken.
   mainFields: ["module", "main"],
   // The source map does not need a copy of the sources, which are in the repository.
   sourcemap: true,

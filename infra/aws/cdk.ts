@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 
 const root = join(import.meta.dirname, "../..");
 
-/** Runs `cdk`; if it fails, exits with its status. Windows cannot spawn the script in `.bin`. */
+/** Runs `cdk`. If it fails, exits with its status. Windows cannot spawn the script in `.bin`. */
 export const cdk = (args: readonly string[], cwd = root): void => {
   const bin = fileURLToPath(import.meta.resolve("aws-cdk/bin/cdk"));
   const { status } = spawnSync(process.execPath, [bin, ...args], { cwd, stdio: "inherit" });

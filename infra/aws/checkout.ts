@@ -13,7 +13,7 @@ import { otherFunctions } from "./bundle.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { allow, allowKey, arnOf, ownService } from "./grants.ts";
 
-/** Creates the checkout: the workflow, which the local stack runs too, and a function for each step. */
+/** Creates the checkout, which is the workflow and a function for each step. The local stack runs the same workflow. */
 export const createCheckout = (scope: Construct, deployment: Deployment) => {
   const secret = carrierSecret(scope, deployment);
   const failure = stepFunction(scope, deployment, failStep, secret);
@@ -34,12 +34,12 @@ export const createCheckout = (scope: Construct, deployment: Deployment) => {
   return { machine, secret, failure, release, carrierSteps };
 };
 
-/** Created with a random value. An operator replaces it with the carrier's token: see infra/README.md. */
+/** Creates the secret with a random value. An operator replaces it with the carrier's token (see infra/README.md). */
 const carrierSecret = (scope: Construct, { settings, storage }: Deployment) => {
   const secret = new Secret(scope, "CarrierToken", {
     description: "Patchbay: the bearer token for the carrier",
     encryptionKey: storage.key,
-    // Only characters that a header can contain.
+    // It has only characters that a header can contain.
     generateSecretString: { passwordLength: 40, excludePunctuation: true },
     removalPolicy: settings.removalPolicy,
   });
@@ -89,8 +89,8 @@ const functionArn = (reference: string) =>
   reference.startsWith("arn:") ? reference : arnOf("lambda", `function:${reference}`);
 
 /**
- * The workflow invokes aliases, so a running execution continues with the steps of a version that is deployed meanwhile. Any version
- * must therefore read the states that any other wrote: see test/shared/checkout/states-of-1.0.json.
+ * The workflow invokes aliases, so a running execution continues with the steps of a version that is deployed meanwhile. Any
+ * version must therefore read the states that any other wrote (see test/shared/checkout/states-of-1.0.json).
  */
 const stateMachine = (scope: Construct, { settings }: Deployment, arns: readonly (readonly [string, string])[]) => {
   const role = new Role(scope, "CheckoutRole", {
@@ -118,7 +118,7 @@ const stateMachine = (scope: Construct, { settings }: Deployment, arns: readonly
         ...settings.logs,
       }),
       level: LogLevel.ALL,
-      // The names of states and errors are enough here; the steps log the ids.
+      // The names of states and errors are enough here, because the steps log the ids.
       includeExecutionData: false,
     },
   });

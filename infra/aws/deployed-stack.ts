@@ -1,6 +1,6 @@
 import { CloudFormation, CloudFormationServiceException } from "@aws-sdk/client-cloudformation";
 
-/** Returns a stack's region, account, termination protection and outputs, or undefined if there is no stack of that name. */
+/** Returns a stack's region, account, termination protection and outputs. Returns undefined if there is no stack of that name. */
 export const describeStack = async (stackName: string) => {
   const client = new CloudFormation({
     maxAttempts: 2,

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { readJsonFile } from "../local/json-file.ts";
 import { stateFolder, writeStateFile } from "../local/state.ts";
 
-/** LocalStack-compatible emulators. The operators' CLI finds a stack by the endpoint recorded here. */
+/** Records deployments to LocalStack-compatible emulators. The operators' CLI finds a stack by the endpoint recorded here. */
 
 const nameOf = (stackName: string) => `emulators/${stackName}.json`;
 const fileOf = (stackName: string) => join(stateFolder(), nameOf(stackName));

@@ -84,7 +84,7 @@ const eventPolicy = (scope: Construct, settings: Settings, bus: EventBus, archiv
       ...(archiveArn
         ? [
             allow(["events:DescribeArchive"], archiveArn),
-            // Needs all three: the source, the destination and the replay.
+            // A replay needs all three permissions, on the source, the destination and the replay itself.
             ...[archiveArn, bus.eventBusArn, replaysArn].map((each) => allow(["events:StartReplay"], each)),
             // Other systems in the account have replays of their own.
             allow(replayActions, replaysArn),

@@ -37,7 +37,7 @@ const rateLimits = (scope: Construct, { stackName, ...settings }: Settings) => {
     description: "Patchbay: limits what a key, an address or all callers send in five minutes",
     defaultAction: { allow: {} },
     visibilityConfig: measured("firewall"),
-    // WAF returns this response itself: API Gateway's WAF_FILTERED is not used.
+    // WAF returns this response itself, so API Gateway's WAF_FILTERED is not used.
     customResponseBodies: {
       rateLimited: { contentType: "APPLICATION_JSON", content: JSON.stringify(rateLimited().body) },
     },
@@ -57,13 +57,19 @@ const rateLimits = (scope: Construct, { stackName, ...settings }: Settings) => {
 
 const textTransformations = ["COMPRESS_WHITE_SPACE", "LOWERCASE"].map((type, priority) => ({ priority, type }));
 
-/** By the header, regardless of its case and spaces. A request without the header does not count, and returns 401. */
+/**
+ * Requests are counted by the header, regardless of its case and spaces. A request without the header does not count, and returns
+ * 401.
+ */
 const byKey = {
   aggregateKeyType: "CUSTOM_KEYS",
   customKeys: [{ header: { name: "Authorization", textTransformations } }],
 };
 
-/** API Gateway's own limit applies to each method. To count all requests, WAF requires a scope-down statement; this one matches all. */
+/**
+ * API Gateway's own limit applies to each method. To count all requests, WAF requires a scope-down statement, and this one matches
+ * all.
+ */
 const together = {
   aggregateKeyType: "CONSTANT",
   scopeDownStatement: {

@@ -22,7 +22,7 @@ export type Deployment = {
 
 type FunctionOptions = EntryPoint & {
   readonly grants: Grants;
-  /** The parts of the table that it uses, in addition to orders and requests. It is denied the others. */
+  /** The parts of the table that it uses, in addition to orders and requests. The others are denied. */
   readonly uses?: readonly TablePart[];
   readonly timeout: Duration;
   readonly memoryMb?: number | undefined;
@@ -32,9 +32,9 @@ type FunctionOptions = EntryPoint & {
   readonly runsInMaintenance?: true;
   /** Receives events that failed on every retry, for a function that events invoke. */
   readonly deadLetterQueue?: IQueue;
-  /** In addition to TABLE_NAME and, for a function with access to files, BUCKET_NAME. */
+  /** Variables in addition to TABLE_NAME and, for a function with access to files, BUCKET_NAME. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Whether events name its role as the operator. A function cannot know who invokes it; CloudTrail records that. */
+  /** Whether events name its role as the operator. A function cannot know who invokes it, but CloudTrail records that. */
   readonly isOperator?: boolean;
   readonly statements?: readonly PolicyStatement[];
 };
@@ -116,7 +116,7 @@ export const createFunction = (
     tracing: settings.tracing ? lambda.Tracing.ACTIVE : lambda.Tracing.DISABLED,
     logGroup,
     loggingFormat: lambda.LoggingFormat.JSON,
-    // LOG_LEVEL filters instead: a higher level here would also drop the sweep's metrics.
+    // LOG_LEVEL filters instead, because a higher level here would also drop the sweep's metrics.
     applicationLogLevelV2: lambda.ApplicationLogLevel.INFO,
     // INFO includes Lambda's REPORT lines with memory, billed time and cold starts, which WARN hides.
     systemLogLevelV2: settings.logLevel === "INFO" ? lambda.SystemLogLevel.INFO : lambda.SystemLogLevel.WARN,

@@ -11,8 +11,9 @@ import { mapped } from "../../shared/schema/fields.ts";
  */
 const gatewayErrors = (maxFileBytes: number) =>
   ({
-    // A function that was throttled, was killed, or returned too much. A throttled one is an INTEGRATION_FAILURE, by reports from the
-    // field; AWS does not document it. https://repost.aws/questions/QUL-z6rJbmR4meafB7MzYXxw
+    // The response for a function that was throttled, was killed, or returned too much. A throttled one is an INTEGRATION_FAILURE,
+    // by reports from the field. AWS does not document it.
+    // https://repost.aws/questions/QUL-z6rJbmR4meafB7MzYXxw
     DEFAULT_5XX: errors.serviceUnavailable(),
     MISSING_AUTHENTICATION_TOKEN: errors.notFound(),
     RESOURCE_NOT_FOUND: errors.notFound(),
@@ -23,13 +24,14 @@ const gatewayErrors = (maxFileBytes: number) =>
     UNAUTHORIZED: errors.unauthorized(),
     INVALID_API_KEY: errors.unauthorized(),
     BAD_REQUEST_PARAMETERS: unreadable,
-    // An event above Lambda's limit. Without a validator, a request has no other reason for BAD_REQUEST_BODY. For a body above 10 MB,
-    // API Gateway sends plain text, which nothing can change. https://github.com/koki-develop/lgtm-generator/issues/10
+    // The response for an event above Lambda's limit. Without a validator, a request has no other reason for BAD_REQUEST_BODY. For
+    // a body above 10 MB, API Gateway sends plain text, which nothing can change.
+    // https://github.com/koki-develop/lgtm-generator/issues/10
     BAD_REQUEST_BODY: errors.fileTooLarge(maxFileBytes),
     REQUEST_TOO_LARGE: errors.fileTooLarge(maxFileBytes),
     THROTTLED: errors.rateLimited(),
     QUOTA_EXCEEDED: errors.rateLimited(),
-    // Not 429, after which a client would retry forever.
+    // The status is not 429, because a client would then retry forever.
     WAF_FILTERED: errors.blockedByFirewall(),
     INTEGRATION_TIMEOUT: errors.serviceUnavailable(),
     INTEGRATION_FAILURE: errors.serviceUnavailable(),
@@ -40,7 +42,7 @@ const gatewayErrors = (maxFileBytes: number) =>
 
 const unreadable = errors.malformed("can't be read");
 
-/** A response in API Gateway's format. Header values are expressions; a literal has single quotes. */
+/** A response in API Gateway's format. Header values are expressions, in which a literal has single quotes. */
 const gatewayResponse = ({ status, headers, body }: errors.ApiError) => ({
   statusCode: String(status),
   responseHeaders: {

@@ -9,7 +9,7 @@ import type { Storage } from "./storage.ts";
 
 export type Grants = Route["grants"];
 
-/** A condition that is not met returns the item. */
+/** A condition that is not met returns the item, so it is a read. */
 const reads: readonly TableAction[] = ["GetItem", "Query", "ConditionCheckItem"];
 const writes: readonly TableAction[] = ["PutItem", "UpdateItem", "DeleteItem"];
 
@@ -135,8 +135,8 @@ export const tenancyGrants = (storage: Storage): PolicyStatement[] => [
 ];
 
 /**
- * Permissions to record that a file was read: to read its parent, and to put events of downloads. They have a partition of their own,
- * because whoever may put an item into an order's partition could replace the order.
+ * Permissions to record that a file was read. They allow reading its parent, and putting events of downloads. These have a
+ * partition of their own, because whoever may put an item into an order's partition could replace the order.
  */
 export const evidenceGrants = (storage: Storage): PolicyStatement[] => [
   allowKeys(["GetItem", "Query"], storage, [...orders, ...downloads]),

@@ -321,7 +321,7 @@ const metricsOf = (
     deadLetters: deadLetters.metricApproximateNumberOfMessagesVisible(mostInFiveMinutes),
     // Has no data while nothing is read, which is also the case without changes.
     eventAgeMs: publisher.metric("IteratorAge", mostInFiveMinutes),
-    // Three changes write 20 units, and each has an event. A sweep writes without events, but for 15 minutes at most.
+    // Three changes write 20 units, and each has an event. A sweep writes without events, but for no longer than 15 minutes.
     unreadStream: math(
       "IF(FILL(units, 0) >= 20 AND FILL(runs, 0) == 0, 1, 0)",
       {
@@ -342,11 +342,11 @@ const metricsOf = (
   };
 };
 
-/** A metric that the functions log: see shared/log.ts, shared/checkout/metrics.ts and functions/sweep-orphan-files.ts. */
+/** A metric that the functions log, in shared/log.ts, shared/checkout/metrics.ts and functions/sweep-orphan-files.ts. */
 const logged = (metricName: string, dimensionsMap: Record<string, string>, over: typeof inADay) =>
   new cloudwatch.Metric({ namespace: "Patchbay", metricName, dimensionsMap, ...over });
 
-/** The function's name, without that of its alias. */
+/** The name of the function, and not that of its alias. */
 const functionOf = (alias: IFunction) => ({ FunctionName: alias.metricErrors().dimensions?.FunctionName });
 
 const addDashboard = (scope: Construct, dashboardName: string, metrics: Metrics, alarms: cloudwatch.Alarm[]) => {

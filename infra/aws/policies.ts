@@ -59,7 +59,7 @@ export const createPolicies = (
         ["Scan", "DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups"].map((one) => `dynamodb:${one}`),
         storage.table.tableArn,
       ),
-      // Only the file that `doctor` stores, because nobody may replace a customer's file.
+      // This is only the file that `doctor` stores, because nobody may replace a customer's file.
       allow(["s3:PutObject"], storage.bucket.arnForObjects(doctorFile)),
       allowKey(["kms:GenerateDataKey"], storage.key, "s3"),
       allow(["secretsmanager:DescribeSecret"], secret.secretArn),

@@ -47,7 +47,7 @@ const stackNameOf = async (stage: string, endpoint: string | undefined) => {
 const deployLocal = async () => {
   const { endpoint, stage } = await useEmulator(process.env.AWS_ENDPOINT_URL);
   const stackName = await stackNameOf(stage, endpoint);
-  // Even if the deployment fails, `admin --stack` must not look for the stack on AWS.
+  // Even if the deployment fails, `./patchbay --stack` must not look for the stack on AWS.
   recordEndpoint(stackName, endpoint);
   // Outside a project, cdk bootstraps a given account without an app. Emulators have this account.
   cdk(["bootstrap", `aws://000000000000/${process.env.AWS_REGION}`], import.meta.dirname);

@@ -17,7 +17,7 @@ const requestLimit = z.int().check(z.minimum(10));
 
 const positive = z.int().check(z.positive());
 
-/** A setting that may be `null`, the default. */
+/** A setting that may be `null`, which is the default. */
 const orNone = <T extends z.core.$ZodType>(schema: T) => z._default(z.nullable(schema), null);
 
 /** A stage's file. The defaults are those of a sandbox. */
@@ -130,7 +130,7 @@ const Choice = z.strictObject({
   name: z.optional(matching(/^[A-Za-z][A-Za-z0-9-]{0,30}$/)),
 });
 
-/** The settings of a deployment: those in the stage's file, and values derived from them. */
+/** The settings of a deployment, which are those in the stage's file, and values derived from them. */
 export type Settings = ReturnType<typeof readSettings>;
 
 const unsupportedByEmulators = {

@@ -30,7 +30,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     terminationProtection: settings.retainData,
   });
 
-  // W3005: CDK makes every function depend on its role, which the function refers to anyway.
+  // W3005 is about dependencies that CDK adds. It makes every function depend on its role, which the function refers to anyway.
   stack.templateOptions.metadata = { "cfn-lint": { config: { ignore_checks: ["W3005"] } } };
   const storage = createStorage(stack, settings);
   const deadLetters = deadLetterQueue(stack, settings);
@@ -81,7 +81,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
 const isMonitored = ({ retainData, pageEmail, ticketEmail, rollout }: Settings) =>
   retainData || (pageEmail ?? ticketEmail) !== null || rollout === "canary";
 
-/** Creates two functions for other systems: one applies every section of a file, the other only orders and requests. */
+/** Creates two functions for other systems. One applies every section of a file, the other only orders and requests. */
 const createWaysIn = (stack: Stack, deployment: Deployment) => {
   const { settings, storage } = deployment;
   const common = { timeout: Duration.minutes(5), isOperator: true, grants: { table: [], files: [] } };
@@ -113,7 +113,7 @@ const createSweep = (stack: Stack, deployment: Deployment) => {
   return handler;
 };
 
-/** Returns a hash that changes with the bundles, the workflow, the settings or infra/aws: see infra/aws/rollout.ts. */
+/** Returns a hash that changes with the bundles, the workflow, the settings or infra/aws (see infra/aws/rollout.ts). */
 const releaseOf = ({ bundles, settings }: Deployment): string => {
   const folders = [bundles, import.meta.dirname].map((folder) => FileSystem.fingerprint(folder));
   return createHash("sha256")

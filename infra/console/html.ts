@@ -28,7 +28,7 @@ export const html = (parts: TemplateStringsArray, ...values: readonly unknown[])
   return made;
 };
 
-/** A value as the CLI prints it: an id as a link to what it identifies, a state in its colour. */
+/** A value as the CLI prints it. An id links to what it identifies, and a state has its colour. */
 const cell = (value: unknown): Html => {
   const text = textOf(value);
   if (/^[0-9A-HJKMNP-TV-Z]{26}$/.test(text)) return html`<a class="id" href="/find?text=${text}">${text}</a>`;

@@ -3,7 +3,9 @@ import { styleOf } from "../admin/output.ts";
 import type { OrderReport } from "../admin/report.ts";
 import { type Html, html } from "./html.ts";
 
-/** An order as a picture: time from left to right, the checkout's runs above, and a row for each letter under each request. */
+/**
+ * An order as a picture. Time goes from left to right, the checkout's runs are above, and each request has a row for each letter.
+ */
 
 /** An event, with its actor and what was said, as the history prints them. */
 type Told = { readonly event: StoredEvent; readonly actor: unknown; readonly said: unknown };
@@ -30,7 +32,7 @@ const scaleOf = (times: readonly number[]) => {
 
 const timeOf = ({ event }: Told) => Date.parse(event.at);
 
-/** How many letters are drawn: the least advanced ones. The others are counted. */
+/** How many letters are drawn. These are the least advanced ones, and the others are counted. */
 const maxLetters = 60;
 const states = ["refused", "pending", undefined, "withdrawn", "forwarded"] as const;
 

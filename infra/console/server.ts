@@ -30,7 +30,10 @@ const assets = new Map([asset("style.css", "text/css"), asset("console.js", "tex
 const digest = (text: string) => createHash("sha256").update(text).digest();
 const isSame = (given: string, secret: string): boolean => timingSafeEqual(digest(given), digest(secret));
 
-/** Serves the console of a target; `options` direct commands to it. Returns the address, with the secret, and a function that closes it. */
+/**
+ * Serves the console of a target. `options` directs commands to it. Returns the address, with the secret, and a function that
+ * closes it.
+ */
 export const startConsole = async (description: string, options: string, port: number) => {
   const [secret, session] = [randomBytes(32).toString("base64url"), randomBytes(32).toString("base64url")];
 

@@ -33,7 +33,7 @@ export type ReceivedCall = z.infer<typeof ReceivedCall>;
 
 const Answer = z.object({ status: z.number(), body: z.optional(z.unknown()) });
 
-/** The body of the POST: the attachments that the caller takes the cart to have. */
+/** The body of the POST, which has the attachments that the caller takes the cart to have. */
 export const Manifest = z.object({
   attachments: z.array(
     z.object({ request_id: z.string(), id: z.string(), idempotency_key: z.string(), sha256: z.string() }),
@@ -79,7 +79,7 @@ export const cartStore = (folder?: string) => {
   };
 };
 
-/** A cart as `GET /carts/{order}` returns it, to the checkout and to people. */
+/** A cart as `GET /carts/{order}` returns it. The checkout and people read it. */
 export const cartDocument = ({ checked_out, held, withdrawn, calls }: Cart) => ({
   checked_out,
   attachments: Object.values(held),

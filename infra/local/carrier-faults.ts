@@ -16,9 +16,11 @@ function isPattern(text: unknown): boolean {
 
 const Pattern = z.string().check(z.refine(isPattern, { error: "must be a regular expression" }));
 
-/** A fault of the simulated carrier, or of what stands before it: a maintenance page, a firewall's challenge, a gateway. */
+/**
+ * A fault of the simulated carrier, or of what stands before it, such as a maintenance page, a firewall's challenge or a gateway.
+ */
 const InjectedFault = z.object({
-  /** A fault affects GET only if it names GET, which also shows a cart to people and tests. */
+  /** A fault affects GET only if it names GET, because a GET also shows a cart to people and tests. */
   method: z._default(Pattern, "PUT|POST|DELETE"),
   path: z._default(Pattern, ".*"),
   times: z._default(z.int().check(z.minimum(1)), 1),
@@ -31,7 +33,7 @@ const InjectedFault = z.object({
   headers: z._default(z.record(z.string(), z.string()), {}),
   /** Sent as JSON. `$AUTHORIZATION` becomes the call's header of that name. */
   body: z._default(z.unknown(), { error: "injected fault" }),
-  /** Sent as it is in place of `body`: a page, or nothing. */
+  /** Sent as it is in place of `body`, such as a page, or nothing. */
   text: z.optional(z.string()),
   /** Compresses the response. */
   encoding: z.optional(z.enum(["gzip", "deflate", "br"])),
@@ -39,7 +41,10 @@ const InjectedFault = z.object({
 });
 export type InjectedFault = z.infer<typeof InjectedFault>;
 
-/** The faults to come. `control` adds one (POST), removes all (DELETE) and lists them; `next` takes the first that affects a call. */
+/**
+ * The faults to come. `control` adds one (POST), removes all (DELETE) and lists them (GET). `next` takes the first that affects a
+ * call.
+ */
 export const injectedFaults = () => {
   let faults: InjectedFault[] = [];
   return {

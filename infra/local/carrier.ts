@@ -19,7 +19,7 @@ export type CarrierOptions = {
   readonly port?: number;
   readonly host?: string;
   readonly token?: string;
-  /** The folder that stores the carts. Without it, they are in memory. */
+  /** The folder that stores the carts. Without it, they are kept in memory. */
   readonly folder?: string | undefined;
   /** Whether it compares its cart with the manifest. */
   readonly compares?: boolean;

@@ -9,7 +9,10 @@ import { makeFolder, readJsonFile, writeJson } from "./json-file.ts";
 /** Where a local stack stores its data between runs. */
 export type Data = ReturnType<typeof open>;
 
-/** SQLite's lock ends with its process. A file with a process id may not, because another process can get that id, as in containers. */
+/**
+ * Locks a folder. SQLite's lock ends with its process. A file with a process id may not, because another process can get that id,
+ * as in containers.
+ */
 export const lock = (folder: string): DatabaseSync => {
   const database = new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
   try {
@@ -17,7 +20,8 @@ export const lock = (folder: string): DatabaseSync => {
     return database;
   } catch (error) {
     database.close();
-    // SQLITE_BUSY: https://www.sqlite.org/rescode.html#busy
+    // This is SQLITE_BUSY.
+    // Source: https://www.sqlite.org/rescode.html#busy
     if (!(error instanceof Error && "errcode" in error && error.errcode === 5)) throw error;
     const file = join(folder, "pid");
     const holder = existsSync(file) && readFileSync(file, "utf8");

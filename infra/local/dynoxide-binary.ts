@@ -4,13 +4,15 @@ import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, renameSync, 
 import { delimiter, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 
-/** Finds dynoxide, the embedded DynamoDB. Each platform has its own package; the lock file contains only that for Linux on x64. */
+/**
+ * Finds dynoxide, the embedded DynamoDB. Each platform has its own package, and the lock file contains only that for Linux on x64.
+ */
 
 /** Source: https://www.npmjs.com/search?q=%40dynoxide */
 const platforms = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"];
 
 type Platform = {
-  /** The project's folder: where `package.json` and `node_modules` are. */
+  /** The project's folder, which has `package.json` and `node_modules`. */
   readonly root: string;
   readonly platform: string;
   readonly arch: string;

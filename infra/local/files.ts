@@ -92,7 +92,10 @@ const tags = (file: string): S3Reply => {
   return xmlReply(`<Tagging><TagSet>${tag}</TagSet></Tagging>`);
 };
 
-/** The EICAR test file, in two parts so that scanners accept this file: https://www.eicar.org/download-anti-malware-testfile/ */
+/**
+ * The EICAR test file, in two parts so that scanners accept this file.
+ * Source: https://www.eicar.org/download-anti-malware-testfile/
+ */
 export const eicar = ["X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR", "STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"].join("-");
 
 /** Simulates GuardDuty. The tag is visible from `at` on, even if the store is restarted meanwhile. */

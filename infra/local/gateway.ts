@@ -15,10 +15,16 @@ import { type Matched, matcher, type Target, targetOf } from "./match.ts";
 import { lambdaContext, proxyEvent } from "./proxy-event.ts";
 import { endWith, errorResponse, functionResponse, type Response } from "./responses.ts";
 
-/** API Gateway's limits: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
+/**
+ * API Gateway's limits.
+ * Source: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html
+ */
 const maxBodyBytes = 10 * 1024 * 1024;
 const maxHeaderBytes = 10_240;
-/** Lambda's limit for an event: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
+/**
+ * Lambda's limit for an event.
+ * Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+ */
 const maxEventBytes = 6 * 1024 * 1024;
 
 /** The SDK's clients have 50 connections, and the time that a call waits for one counts towards its timeout. Other requests wait here. */
@@ -33,7 +39,7 @@ const closeGraceMs = 3_000;
 type FunctionContext = Pick<Context, "getRemainingTimeInMillis">;
 export type Handler = (event: GatewayEvent, context: FunctionContext) => Promise<APIGatewayProxyResult>;
 
-/** API Gateway throttles a stage with a token bucket: `rate` requests per second, and `burst` at once. */
+/** API Gateway throttles a stage with a token bucket. It allows `rate` requests per second, and `burst` at once. */
 type Throttle = { readonly rate: number; readonly burst: number };
 
 export type Served = {
@@ -42,7 +48,7 @@ export type Served = {
   readonly ms: number;
   readonly apiKey: string | undefined;
   readonly requestId: string;
-  /** Undefined if the client has disconnected before its request was complete. */
+  /** It is undefined if the client has disconnected before its request was complete. */
   readonly response: Response | undefined;
   readonly error?: unknown;
 };
@@ -93,7 +99,7 @@ export const startGateway = async (options: GatewayOptions) => {
   };
 
   const server = createServer({ maxHeaderSize: maxHeaderBytes, requireHostHeader: false, keepAliveTimeout }, serve);
-  // A server may ignore an expectation other than 100-continue: RFC 9110, section 10.1.1.
+  // A server may ignore an expectation other than 100-continue (RFC 9110, 10.1.1).
   server.on("checkExpectation", serve);
   server.on("connect", (_request, socket: Duplex) => endWith(socket, errorResponse(errors.notFound(), randomUUID())));
   server.on("clientError", rejectUnreadable);
@@ -101,7 +107,7 @@ export const startGateway = async (options: GatewayOptions) => {
 };
 
 const send = (outgoing: ServerResponse, { status, headers, body }: Response) => {
-  // A 304 would have to state the length of the document that it omits: RFC 9110, section 8.6.
+  // A 304 would have to state the length of the document that it omits (RFC 9110, 8.6).
   const length = status !== 304 && { "Content-Length": Buffer.byteLength(body) };
   outgoing.writeHead(status, { ...headers, ...length }).end(body);
 };
@@ -133,7 +139,10 @@ const requestHandler = (options: GatewayOptions) => {
   };
 };
 
-/** The bytes that a body may take: its declared length or, if it comes in chunks, the limit. Of a larger body, only the limit is kept. */
+/**
+ * The bytes that a body may take. This is its declared length or, if it comes in chunks, the limit. Of a larger body, only the
+ * limit is kept.
+ */
 const declaredBytes = ({ headers }: IncomingMessage): number => {
   if (headers["transfer-encoding"] !== undefined) return maxBodyBytes;
   return Math.min(Number(headers["content-length"] ?? 0), maxBodyBytes);
@@ -168,7 +177,7 @@ const tokenBucket = ({ rate, burst }: Throttle) => {
 };
 
 /**
- * API Gateway sends this before its own error responses apply, so it is no document and has no request id.
+ * API Gateway sends this before its own error responses apply. So it is no document, and has no request id.
  * https://github.com/koki-develop/lgtm-generator/issues/10
  */
 const bodyTooLarge: Response = {

@@ -49,7 +49,10 @@ const invoke = async (handler: LambdaHandler, request: IncomingMessage, context:
   return type === "Event" ? { status: 202 } : ended;
 };
 
-/** Serves Lambda's Invoke to the SDK: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html */
+/**
+ * Serves Lambda's Invoke to the SDK.
+ * Source: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
+ */
 export const startLambda = (handlers: ReadonlyMap<string, LambdaHandler>, port = 0) =>
   serveLocally(async (request, response) => {
     const { pathname } = new URL(request.url ?? "", "http://lambda");

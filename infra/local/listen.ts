@@ -2,7 +2,10 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 
-/** Ports above 1023 that browsers and `fetch` refuse: https://fetch.spec.whatwg.org/#port-blocking */
+/**
+ * Ports above 1023 that browsers and `fetch` refuse.
+ * Source: https://fetch.spec.whatwg.org/#port-blocking
+ */
 export const blockedPorts: readonly number[] = [
   6667, 6665, 6666, 6668, 6669, 6697, 6566, 5060, 5061, 4045, 3659, 2049, 1719, 1720, 1723, 10_080, 6000, 4190, 6679,
 ];
@@ -13,7 +16,10 @@ export const isFree = (host: string, port: number): Promise<boolean> =>
     server.listen(port, host, () => server.close(() => resolve(true)));
   });
 
-/** Listens on 127.0.0.1, or on `host`; port 0 is any free port. Rejects if the port is in use. `close` allows open requests `graceMs`. */
+/**
+ * Listens on 127.0.0.1, or on `host`. Port 0 is any free port. Rejects if the port is in use. `close` allows open requests
+ * `graceMs`.
+ */
 export const listen = async (server: Server, port = 0, graceMs = 0, host = "127.0.0.1") => {
   // Node hands over sockets to the listeners of `connect` and `upgrade`, where an unhandled error would end the process.
   server.on("connection", (socket) => socket.on("error", () => socket.destroy()));
@@ -36,10 +42,13 @@ const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 /** Containers call this machine so, a name that no site can have. */
 const fromContainer = /^host\.docker\.internal(:\d{1,5})?$/i;
 
-/** Whether a request names this machine as only its own programs do: not a container, which can be another user's. */
+/** Whether a request names this machine as only its own programs do. A container does not, and it can be another user's. */
 export const namesLoopback = ({ headers }: IncomingMessage): boolean => loopback.test(headers.host ?? "");
 
-/** False for pages of other sites, which browsers mark, unless `origins` has them; and for other host names (DNS rebinding). */
+/**
+ * Whether a request comes from this machine. Refuses pages of other sites, which browsers mark, unless `origins` has them. Also
+ * refuses other host names, against DNS rebinding.
+ */
 export const isLocalRequest = ({ headers }: IncomingMessage, origins: readonly string[] = []): boolean => {
   const { host = "", origin, "sec-fetch-site": site = "none" } = headers;
   if (!loopback.test(host) && !fromContainer.test(host)) return false;

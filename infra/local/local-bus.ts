@@ -10,7 +10,7 @@ import { readJsonFile, writeJson } from "./json-file.ts";
 import { sendReply, serveLocally } from "./listen.ts";
 import { Checkpoint, type Follower, followStream, tableStream } from "./table-stream.ts";
 
-/** The bus on one machine: it keeps the last events, serves them, and posts them to a URL. */
+/** The bus on one machine. It keeps the last events, serves them, and posts them to a URL. */
 
 /** Where events are posted, without the user name and the password that a user may have given in the URL. */
 export type Receiver = { readonly url: string; readonly authorization?: string };
@@ -62,7 +62,7 @@ const unknownType = invalid([
   }),
 ]);
 
-/** Returns the events after an event, of a type or of all types with a prefix. Undefined if no type matches. */
+/** Returns the events after an event, of a type or of all types with a prefix. Returns undefined if no type matches. */
 const eventsIn = (events: Stored["events"], query: URLSearchParams) => {
   const [after, type] = [query.get("after"), query.get("type")];
   const matches = (each: string) => type === null || each === type || (type.endsWith(".") && each.startsWith(type));
@@ -72,7 +72,7 @@ const eventsIn = (events: Stored["events"], query: URLSearchParams) => {
   return { events: following.map(({ detail }) => deliveryOf(detail)), gap: Boolean(after) && position < 0 };
 };
 
-/** In milliseconds: the wait after the first failure, and the maximum. */
+/** The wait after the first failure, and the maximum, in milliseconds. */
 const [firstWait, maxWait] = [200, 10_000];
 
 /** Posts an event. Resolves with the reason if it is not accepted. */
@@ -106,7 +106,7 @@ const postUntilAccepted = async (to: Receiver, event: Event, stopped: AbortSigna
   }
 };
 
-/** In milliseconds: how often the state is saved, if it has changed. */
+/** How often the state is saved, if it has changed, in milliseconds. */
 const saveEvery = 200;
 
 /** Saves the state to a file. After a crash, unsaved events are read from the stream again. */

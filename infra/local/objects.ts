@@ -6,7 +6,10 @@ import * as z from "zod/mini";
 import { parseJson } from "./json-file.ts";
 import { objectKey, s3Error } from "./s3-request.ts";
 
-/** An object is one file: its properties as JSON in 1,024 bytes, then its content. One write stores both, so they cannot part. */
+/**
+ * An object is one file. It has the object's properties as JSON in 1,024 bytes, then its content. One write stores both, so they
+ * cannot part.
+ */
 const headBytes = 1_024;
 export const objectFile = (bucket: string, key: string) => join(bucket, key.replaceAll("/", "."));
 

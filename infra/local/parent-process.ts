@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { setInterval } from "node:timers";
 
-/** Returns the parent of a shell that runs a command (`sh -c`), from /proc. Undefined for any other process, or without /proc. */
+/**
+ * Returns the parent of a shell that runs a command (`sh -c`), from /proc. Returns undefined for any other process, or without
+ * /proc.
+ */
 const parentOfShell = (pid: number): number | undefined => {
   try {
     if (!/^[^\0]*sh\0-c\0/.test(readFileSync(`/proc/${pid}/cmdline`, "latin1"))) return undefined;

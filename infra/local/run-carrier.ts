@@ -3,7 +3,7 @@ import { startCarrier } from "./carrier.ts";
 import { fail, portOf } from "./command.ts";
 import { terminal } from "./terminal.ts";
 
-/** `./patchbay carrier`: the simulated carrier alone. */
+/** `./patchbay carrier`, which runs the simulated carrier alone. */
 
 const help = `Usage: ./patchbay carrier [options]
 

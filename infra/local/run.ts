@@ -5,7 +5,7 @@ import { fail, fromCaller, portOf } from "./command.ts";
 import type { Receiver } from "./local-bus.ts";
 import type { OpenConsole } from "./start.ts";
 
-/** `./patchbay start`, and `npm start`: runs the whole service on this machine. Loads it only if the options are valid. */
+/** `./patchbay start`, and `npm start`. Runs the whole service on this machine. Loads it only if the options are valid. */
 
 const help = `Usage: ./patchbay start [options]
 
@@ -100,7 +100,7 @@ const uploadOriginOf = (value: string): string => {
   throw new Error(`--upload-origin must be an origin such as http://localhost:5173, not ${value}.`);
 };
 
-/** The handler of an adapter function: docs/carrier.md describes it. */
+/** The handler of an adapter function, which docs/carrier.md describes. */
 const handlerIn = async (file: string | undefined) => {
   if (file === undefined) return undefined;
   const { handler } = await import(pathToFileURL(fromCaller(file)).href).catch((cause: unknown) => {

@@ -6,7 +6,7 @@ import { type S3Client, S3ServiceException } from "@aws-sdk/client-s3";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { limits } from "../../shared/limits.ts";
 
-/** Verifies a request as S3 does: its signature, and the length and the checksums of a file. */
+/** Verifies a request as S3 does. It checks the signature, and the length and the checksums of a file. */
 
 export const s3Error = (httpStatusCode: number, name: string, message: string) =>
   new S3ServiceException({ name, message, $fault: "client", $metadata: { httpStatusCode } });
@@ -20,7 +20,9 @@ const sentRequest = ({ method = "", url = "", headers: sent }: IncomingMessage) 
   return { method, path, query, headers };
 };
 
-/** A signed URL has its signature in the query, another request in a header. Signatures in headers do not expire here. */
+/**
+ * A signed URL has its signature in the query, and another request has it in a header. Signatures in headers do not expire here.
+ */
 const signatureIn = ({ query, headers }: SentRequest): Readonly<Record<string, string>> => {
   if ("X-Amz-Signature" in query) return query;
   const parts = (headers.authorization ?? "").matchAll(/(Credential|SignedHeaders|Signature)=([^,\s]+)/g);
@@ -55,7 +57,7 @@ const requireSignature = async (
   const inQuery = given === request.query;
   const expiresIn = Number(given["X-Amz-Expires"]);
   const signingDate = new Date(date.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, "$1-$2-$3:$4:$5"));
-  // Negated, so that it also refuses a missing or invalid number or date.
+  // The condition is negated, so that it also refuses a missing or invalid number or date.
   const isOver = !(Date.now() < signingDate.getTime() + expiresIn * 1_000);
   if (isOver || (inQuery && expiresIn > 7 * 86_400)) throw forbidden("AccessDenied", "Request has expired");
   const [accessKeyId, , signingRegion = ""] = credential.split("/");
@@ -112,7 +114,8 @@ export const readS3Request = async (incoming: IncomingMessage, signer: Signer) =
   const [, bucket = "", key] = pathPattern.exec(path) ?? [];
   if (bucket === "" || (key !== undefined && !objectKey.test(key)))
     throw s3Error(400, "InvalidURI", "The embedded S3 has only keys such as attachments/2026/11/21/order/a/b.");
-  // Signed URLs name this address. A client may reach it by another name: `localhost`, or in a container `host.docker.internal`.
+  // Signed URLs name this address. A client may reach it by another name, which is `localhost` or, in a container,
+  // `host.docker.internal`.
   await requireSignature(request, signer, [headers.host, `127.0.0.1:${incoming.socket.localPort}`]);
   if (!Object.keys(query).every((name) => known.test(name)) || !Object.entries(headers).every(isImplemented))
     throw notImplemented();

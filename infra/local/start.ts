@@ -25,7 +25,7 @@ type StartOptions = StackChoices & {
   readonly verbose: boolean;
   readonly data: string | undefined;
   readonly postTo: Receiver | undefined;
-  /** In seconds. */
+  /** The wait is in seconds. */
   readonly maxWait: string | undefined;
 };
 

@@ -95,7 +95,7 @@ export const startWorkflow = (options: WorkflowOptions) => {
   const executions = new Map<string, Execution>();
   const overrides = overridesOf(options);
   return {
-    /** By name, in the order in which they started. */
+    /** The executions by name, in the order in which they started. */
     executions,
     /** Starts an execution, or returns a running one with the same name and input. Returns undefined if the name is already used. */
     start: async (name: string, input: string): Promise<Execution | undefined> => {
@@ -114,7 +114,10 @@ export const startWorkflow = (options: WorkflowOptions) => {
   };
 };
 
-/** The part of Step Functions that the SDK needs: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html */
+/**
+ * The part of Step Functions that the SDK needs.
+ * Source: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
+ */
 const arnPrefix = "arn:aws:states:us-east-1:000000000000";
 const stateMachineArn = `${arnPrefix}:stateMachine:checkout`;
 const arnOf = (name: string) => `${arnPrefix}:execution:checkout:${name}`;

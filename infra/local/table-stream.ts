@@ -10,7 +10,7 @@ import { eventPrefix } from "../../shared/table/keys.ts";
 export const Checkpoint = z.object({ stream: z.string(), shard: z.string(), sequence: z.string() });
 type Checkpoint = z.infer<typeof Checkpoint>;
 
-/** In milliseconds: how often the end of a stream is read. */
+/** How often the end of a stream is read, in milliseconds. */
 const pollMs = 100;
 
 const client = () => new DynamoDBStreams({ endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? "" });

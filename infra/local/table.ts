@@ -77,7 +77,9 @@ type TableOptions = DynoxideOptions & {
   readonly proxyPort?: number;
 };
 
-/** Starts DynamoDB, unless there is an `endpoint`, and creates the table; in memory without a stream, which could not be indexed. */
+/**
+ * Starts DynamoDB, unless there is an `endpoint`, and creates the table. In memory, it has no stream, which could not be indexed.
+ */
 export const startTable = async (name: string, { endpoint, access, proxyPort = 0, ...options }: TableOptions = {}) => {
   const { dbPath } = options;
   const newTable = { name, access, hasStream: dbPath !== undefined };

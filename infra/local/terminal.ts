@@ -7,7 +7,7 @@ import { parseJson } from "./json-file.ts";
 
 type AdapterReport = { readonly event: unknown; readonly answer?: unknown; readonly error?: unknown };
 
-/** The output of `npm start`: a line for each request, each call to the carrier and each step of a checkout. */
+/** The output of `npm start`. It has a line for each request, each call to the carrier and each step of a checkout. */
 
 type Options = {
   readonly quiet: boolean;
@@ -51,7 +51,7 @@ const errorLines = (error: unknown, verbose: boolean): string[] => {
   return [`${name}: ${message}`, ...(frame ? [`at ${frame}`] : [])];
 };
 
-/** The codes and pointers of the errors in an error response: of the first one, or of all. */
+/** The codes and pointers of the errors in an error response. With `verbose`, it has all of them, and otherwise the first. */
 const summarizeErrors = (body: string | Buffer, verbose: boolean): string => {
   const { errors } = parseJson(ErrorBody, body.toString()) ?? { errors: [] };
   const all = errors.map(({ code, source }) => (source ? `${code} ${source.in}:${source.pointer || "/"}` : code));

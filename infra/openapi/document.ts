@@ -105,7 +105,7 @@ export const openapi = () => {
     for (const route of contract.routes)
       paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, contract) };
   return {
-    // Not 3.1.1, which means the same and which swagger-parser before 10.1.1 rejects.
+    // The version is not 3.1.1, which means the same and which swagger-parser before 10.1.1 rejects.
     openapi: "3.1.0",
     info,
     servers,

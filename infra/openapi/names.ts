@@ -9,17 +9,20 @@ export const pascal = (name: string) =>
 
 const singular = (plural: string) => plural.replace(/(?<=ch)es$|s$/, "");
 
-/** `complete-upload` of `order-attachments/complete-upload`. */
+/** Returns `complete-upload` for `order-attachments/complete-upload`. */
 export const fileOf = ({ name }: Pick<Route, "name">) => name.slice(name.indexOf("/") + 1);
 
-/** `createSwitchUnderAccount` for `switches/create-under-account`. A list has the plural, as in `listSwitches`. */
+/** Returns `createSwitchUnderAccount` for `switches/create-under-account`. A list has the plural, as in `listSwitches`. */
 export const operationId = ({ name, operation }: Pick<Route, "name" | "operation">) => {
   const [folder = ""] = name.split("/");
   const [verb = "", ...rest] = fileOf({ name }).split("-");
   return verb + pascal(operation === "index" ? folder : singular(folder)) + pascal(rest.join("-"));
 };
 
-/** `SwitchCreate`. `NewSwitch` would be a constructor in Go, and generators use `CreateSwitch` for the operation. */
+/**
+ * Returns a name such as `SwitchCreate`. `NewSwitch` would be a constructor in Go, and generators use `CreateSwitch` for the
+ * operation.
+ */
 export const bodyName = ({ name, document }: Pick<Route, "name" | "document">) =>
   pascal(document) + pascal(fileOf({ name }).replace(/-.*/, ""));
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 
-/** The API reference: a page that shows the `openapi.json` in its folder with Scalar. */
+/** The API reference, which is a page that shows the `openapi.json` in its folder with Scalar. */
 
 const Document = z.looseObject({
   components: z.looseObject({
@@ -26,7 +26,7 @@ const shown = (name: string, value: unknown): unknown => {
   return name === "type" && value === "integer" ? ["integer"] : value;
 };
 
-/** Returns the document for the page: with the events, which are hidden only from generators, and with the values to fill in. */
+/** Returns the document for the page. It has the events, which are hidden only from generators, and the values to fill in. */
 export const pageDocument = (server: string, prefill?: Prefill): string => {
   const document = documentOf(server);
   const { parameters, securitySchemes } = document.components;
@@ -58,7 +58,7 @@ const configuration = {
   customCss,
 };
 
-/** Inline, because Scalar writes its style sheet into the page. */
+/** Styles are allowed inline, because Scalar writes its style sheet into the page. */
 export const contentSecurityPolicy =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'";
 
@@ -76,10 +76,13 @@ export const referencePage = `<!doctype html>
 </html>
 `;
 
-/** Scalar's Zod tries to compile code, which the policy forbids and the console reports: https://github.com/colinhacks/zod/issues/4461 */
+/**
+ * Scalar's Zod tries to compile code, which the policy forbids and the console reports.
+ * Source: https://github.com/colinhacks/zod/issues/4461
+ */
 const zodConfiguration = "globalThis.__zod_globalConfig = { jitless: true };\n";
 
-/** Returns Scalar's script. Its package has it only as a response of a Fastify plugin; the instance here does not listen. */
+/** Returns Scalar's script. Its package has it only as a response of a Fastify plugin, and the instance here does not listen. */
 export const scalar = async (): Promise<string> => {
   const { fastify } = await import("fastify");
   const { default: plugin } = await import("@scalar/fastify-api-reference");

@@ -7,7 +7,9 @@ import { formJson, type Json, type JsonSchema, propertiesOf, type Schemas, type 
 
 const exampleIds: Readonly<Record<string, string>> = ids;
 
-/** Has no pattern, because ids in a path are case-insensitive, and an id that is not a ULID returns 404, not 422. */
+/**
+ * A parameter of a path has no pattern, because its ids are case-insensitive, and an id that is not a ULID returns 404, not 422.
+ */
 const pathParameter = (name: string, type: string): Json => ({
   name,
   in: "path",
@@ -24,7 +26,10 @@ const pageParameter = (name: string, schema: JsonSchema, description: string): J
   return { name, in: "query", description, schema: { ...schema, ...own }, ...example };
 };
 
-/** A string. For an array, several generators ignore `explode` and send one parameter per name, of which the service reads the last. */
+/**
+ * `include` is a string. For an array, several generators ignore `explode` and send one parameter per name, of which the service
+ * reads the last.
+ */
 const includeParameter = (name: string, names: readonly string[], texts: Readonly<Record<string, string>>): Json => {
   const intro = "What to return with each document under `associations`, separated by commas.";
   const one = names.join("|");
@@ -89,13 +94,13 @@ export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
   ];
 };
 
-/** A part cannot be null; it is omitted instead. */
+/** A part cannot be null, so it is omitted instead. */
 const partOf = ({ type = [], ...rest }: JsonSchema, example: unknown): JsonSchema => {
   const [nonNull] = [type].flat().filter((each) => each !== "null");
   return {
     ...(nonNull && { type: nonNull }),
     ...rest,
-    // Postman's import reads only `example`; tools for JSON Schema read `examples`.
+    // Postman's import reads only `example`, and tools for JSON Schema read `examples`.
     ...(example !== undefined && { example, examples: [example] }),
   };
 };

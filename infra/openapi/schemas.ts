@@ -29,7 +29,7 @@ export type JsonSchema = Json & {
   readonly anyOf?: readonly JsonSchema[];
   readonly enum?: readonly unknown[];
   readonly $defs?: Readonly<Record<string, JsonSchema>>;
-  /** Not a keyword: the descriptions of its properties, from `registry`. */
+  /** This is not a keyword. It has the descriptions of its properties, from `registry`. */
   readonly texts?: Readonly<Record<string, string>>;
 };
 
@@ -96,7 +96,7 @@ const register = (schema: z.core.$ZodType, meta: Meta) => {
 
 register(Ulid, { id: "Ulid", description: "A ULID, in upper case.", examples: ["01K9ZQ4T7M3C8XW5R2BN6HJDEF"] });
 register(Timestamp, { id: "Timestamp", description: "UTC, ISO 8601, with milliseconds.", format: "date-time" });
-// Without a name, because ogen has its own types for UUIDs.
+// An id has no name, because ogen has its own types for UUIDs.
 register(Uuid, { format: "uuid" });
 // A rule for the whole switch checks the pattern, since it must also be valid after a PATCH.
 for (const schema of [Identity, Secret]) register(schema, { pattern: credential.source });
@@ -114,17 +114,17 @@ const invisibleCharacters = (() => {
   const escaped = (code: number) => `\\u${code.toString(16).padStart(4, "0")}`;
   return ranges.map(([first, last]) => escaped(first) + (first === last ? "" : `-${escaped(last)}`)).join("");
 })();
-// Several rules in one, since generators support one pattern. It backtracks in long texts, so the service checks them separately.
-// It also matches the spaces that the service trims.
+// Several rules in one pattern, because generators support only one. It backtracks in long texts, so the service checks the rules
+// separately. It also matches the spaces that the service trims.
 const barred = `/\\\\${controlCharacters}`;
 const notDots = `[^\\s.${barred}]|\\.[^${barred}]+\\.`;
 register(Filename, { allOf: undefined, pattern: `^\\s*[^${barred}]*(${notDots})[^${barred}]*\\s*$` });
 register(Name, {
   pattern: `^\\s*[^${controlCharacters}]*[^\\s${controlCharacters}${invisibleCharacters}][^${controlCharacters}]*\\s*$`,
 });
-// OpenAPI 3.1 describes a file by `contentMediaType`; many generators support only the `format` of 3.0. There is no `minLength`,
-// because openapi-generator's Go client treats it as the length of a string and does not compile. There is no example, because
-// tools print it in place of a file.
+// OpenAPI 3.1 describes a file by `contentMediaType`, but many generators support only the `format` of 3.0. There is no
+// `minLength`, because openapi-generator's Go client treats it as the length of a string and does not compile. There is no example,
+// because tools print it in place of a file.
 const binary = { type: "string", format: "binary", contentMediaType: "application/octet-stream" };
 register(UploadedFile, { ...binary, properties: undefined, required: undefined });
 for (const { name: id, schema, properties: texts, description } of namedSchemas)
@@ -164,7 +164,10 @@ const withoutAnyOf = ({ anyOf = [], ...rest }: JsonSchema): JsonSchema => {
 const propertySchema = (schema: JsonSchema): JsonSchema =>
   schema.type === "null" ? { ...schema, type: ["object", "null"], additionalProperties: true } : withoutAnyOf(schema);
 
-/** A default in words, because openapi-typescript requires a property with a default, and other generators send it with each request. */
+/**
+ * The default is said in words, because openapi-typescript requires a property with a default, and other generators send it with
+ * each request.
+ */
 const defaultText = (fallback: unknown): string[] => {
   if (fallback === undefined || fallback === null) return [];
   return [`The default is \`${typeof fallback === "string" ? fallback : JSON.stringify(fallback)}\`.`];
@@ -197,7 +200,7 @@ const withNulls = (schema: JsonSchema): JsonSchema => {
   return { ...schema, properties };
 };
 
-/** Converts a zod schema to JSON Schema. The named parts are in `parts`; references replace them elsewhere. */
+/** Converts a zod schema to JSON Schema. `parts` has the named parts, which references replace elsewhere. */
 const convert = (schema: z.core.$ZodType, io: Io, metadata = registry) => {
   const text = JSON.stringify(z.toJSONSchema(schema, { io, metadata, unrepresentable: "any", override }));
   const {
@@ -210,7 +213,7 @@ const convert = (schema: z.core.$ZodType, io: Io, metadata = registry) => {
 
 export const propertiesOf = (schema: z.core.$ZodType) => convert(schema, "output").json.properties ?? {};
 
-/** The schema of a form without references: openapi-generator's Rust client does not compile with them. */
+/** The schema of a form has no references, because openapi-generator's Rust client does not compile with them. */
 export const formJson = (form: z.core.$ZodType): JsonSchema => convert(form, "input", inlineRegistry).json;
 
 /** Collects the schemas of the document while its operations are generated. */

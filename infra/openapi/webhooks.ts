@@ -4,7 +4,7 @@ import { EventDelivery } from "./event-schemas.ts";
 import { pascal } from "./names.ts";
 import type { Json, Schemas } from "./schemas.ts";
 
-/** The webhooks of the document: the requests that an API destination of EventBridge sends, by type of event. */
+/** The webhooks of the document. They are the requests that an API destination of EventBridge sends, by type of event. */
 
 const summaries = {
   created: "was created",

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { pageDocument, referencePage, scalar } from "./reference.ts";
 
-/** `./patchbay docs`: writes the API reference as static files. */
+/** `./patchbay docs`, which writes the API reference as static files. */
 
 const help = `Usage: ./patchbay docs [options]
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { openapi } from "./document.ts";
 
-/** `npm run openapi`: writes `openapi.json` to the root of the repository. */
+/** `npm run openapi`, which writes `openapi.json` to the root of the repository. */
 
 const { values } = parseArgs({ options: { help: { type: "boolean" } } });
 if (values.help)
