@@ -4,7 +4,7 @@ import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { routes } from "../shared/routes.ts";
 
-/** The architecture's rules: allowed imports, how many files a function loads, and no references to missing files. */
+/** The architecture's rules. They are about allowed imports, how many files a function loads, and references to missing files. */
 
 const root = join(import.meta.dirname, "..");
 const sources = globSync(["shared/**/*.ts", "functions/**/*.ts", "infra/**/*.ts"], { cwd: root });
@@ -116,7 +116,9 @@ describe("the import rules", () => {
   });
 });
 
-/** Files that contracts load and functions do not: texts and examples of the OpenAPI document, and the list of all routes. */
+/**
+ * Files that contracts load and functions do not. They have texts and examples of the OpenAPI document, and the list of all routes.
+ */
 const contractTexts = [
   "shared/attachments/contract.ts",
   "shared/routes.ts",

@@ -129,7 +129,7 @@ it.runIf(extent !== "sample" && hasPackage("boto3"))(
   async () => {
     const { admin, demo, url } = await services.start([]);
     const { stdout: variables } = await admin("env");
-    // Users run the program alone in a folder, in a shell that `admin env` has set up.
+    // Users run the program alone in a folder, in a shell that `patchbay env` has set up.
     const folder = mkdtempSync(join(services.state, "..", "ordering-"));
     copyFileSync(join(import.meta.dirname, "../docs/examples/ordering.py"), join(folder, "ordering.py"));
     const run = (command: string) =>

@@ -2,7 +2,9 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 
-/** Runs before tests and checks. Explains what to do if a package that they need is missing or its version is not package.json's. */
+/**
+ * Runs before tests and checks. Explains what to do if a package that they need is missing or does not have package.json's version.
+ */
 
 /** Prefixes of the optional dependencies that contain a tool's program for this platform. */
 const programs = { Vitest: "@rolldown/binding-", esbuild: "@esbuild/" };

@@ -38,7 +38,7 @@ const settled = (output: string) =>
 describe("the READMEs", () => {
   it("have a tour that works and prints what they show, and calls for other systems that work with the SDK", async () => {
     expect(tour.length).toBeGreaterThan(5);
-    // Fails unless `admin env` has exported both variables.
+    // Fails unless `patchbay env` has exported both variables.
     const calls = `: "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
       '${process.execPath}' docs/examples/ordering.mjs`;
     const commands = [...tour.map(({ command }) => command), calls];

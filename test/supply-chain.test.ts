@@ -7,7 +7,10 @@ import { newFolder } from "./support/fixtures/new-folder.ts";
 import { failure } from "./support/processes/failure.ts";
 import { runNode, runScript } from "./support/processes/shell.ts";
 
-/** The dependencies: the lock files are complete, no install script runs, every licence is known, and workflows pin actions. */
+/**
+ * Rules for the dependencies. The lock files are complete, no install script runs, every licence is known, and workflows pin
+ * actions.
+ */
 
 const root = join(import.meta.dirname, "..");
 const readJson = (file: string) => JSON.parse(readFileSync(join(root, file), "utf8"));

@@ -9,7 +9,7 @@ import { startFaultProxy } from "../support/fault-proxy/proxy.ts";
 const latencyMs = Number(process.argv[2]);
 const { TABLE_NAME = "", BUCKET_NAME = "" } = process.env;
 
-// Registered first, so that this process ends even if the benchmark fails at once.
+// It is registered first, so that this process ends even if the benchmark fails at once.
 process.on("disconnect", () => process.exit(0));
 
 const proxied = async ({ url }: { readonly url: string }) =>

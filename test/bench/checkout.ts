@@ -22,7 +22,7 @@ export const checkout = async (repetitions: number): Promise<Section> => {
   process.env.PATCHBAY_URL = service.url;
   const fault = { method: "GET|PUT|POST|DELETE", action: "delay", delay_ms: carrierMs, times: 1_000_000 };
   await fetch(`${service.environment.CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
-  // Imported only after the environment has the addresses.
+  // These are imported only after the environment has the addresses.
   const { steps } = await import("../../shared/checkout/steps.ts");
   const { newOrder } = await import("../support/fixtures/orders.ts");
   const { addMessagingNumbers } = await import("../support/fixtures/tenants.ts");

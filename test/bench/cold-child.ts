@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 /**
- * Measures one cold start: imports the bundle, calls it with an event that it refuses without AWS (a request without a key, or an
- * empty state, for which a step throws), and then with a complete one. Prints the milliseconds until each response, and the processor
- * time until the second.
+ * Measures one cold start. Imports the bundle, and calls it with an event that it refuses without AWS. This is a request without a
+ * key, or an empty state, for which a step throws. Then calls it with a complete event. Prints the milliseconds until each
+ * response, and the processor time until the second.
  */
 const [bundle = "", name = "", eventFile = ""] = process.argv.slice(2);
 const { refused, complete } = JSON.parse(readFileSync(eventFile, "utf8"));

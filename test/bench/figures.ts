@@ -13,7 +13,7 @@ export const interleaved = async <T>(runs: Readonly<Record<string, () => Promise
   return results;
 };
 
-/** Prepares one run; the returned function is run and timed. */
+/** Prepares one run. The returned function is run and timed. */
 type Ready = () => Promise<() => Promise<unknown>>;
 
 /**

@@ -6,7 +6,7 @@ import { startParts } from "./parts.ts";
 /** Starts the service with the embedded DynamoDB and S3, on free ports. */
 export const benchService = async (latencyMs = 0) => {
   const { environment, stop } = await startParts(latencyMs);
-  // Imported only after the environment has the addresses.
+  // These are imported only after the environment has the addresses.
   const { routes } = await import("../../shared/routes.ts");
   const { loadEndpoints } = await import("../../infra/local/handlers.ts");
   const { startGateway } = await import("../../infra/local/gateway.ts");

@@ -6,7 +6,7 @@ const { TABLE_NAME, BUCKET_NAME } = process.env;
 const table = DynamoDBDocumentClient.from(new DynamoDBClient());
 const files = new S3Client({ forcePathStyle: true });
 
-/** The smallest upload: decodes base64, and makes one PUT and one transaction of three writes, without parsing or checks. */
+/** The smallest upload. It decodes base64, and makes one PUT and one transaction of three writes, without parsing or checks. */
 export const uploadBare = async ({ body }: { readonly body: string | null }) => {
   const id = crypto.randomUUID();
   const Body = Buffer.from(body ?? "", "base64");

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { uploadBare } from "./upload-bare.ts";
 
-/** Runs one upload in a separate process; prints how far the peak memory exceeds the memory with the event loaded. */
+/** Runs one upload in a separate process. Prints how far the peak memory exceeds the memory with the event loaded. */
 const [mode = "", eventFile = ""] = process.argv.slice(2);
 const { request: handler } = await import("../../functions/attachments/create.ts");
 const upload = mode === "bare" ? uploadBare : handler;

@@ -4,7 +4,7 @@ import type { Route } from "../../shared/route.ts";
 export const textsToChange =
   "if this cost is intended, change test/cost/expected.ts, the bill in docs/cost.md and the table in docs/limits.md";
 
-/** The cost of one request to each endpoint: status, AWS calls, sequential round trips, read units, write units. */
+/** The cost of one request to each endpoint. It has the status, AWS calls, sequential round trips, read units and write units. */
 export const endpointCosts: readonly (readonly [
   name: string,
   status: number,
@@ -37,8 +37,8 @@ export const endpointCosts: readonly (readonly [
 ];
 
 /**
- * The cost of a request that is refused for its caller: one read of the API key and one of who owns what is in the path. A valid key
- * of another tenant takes a second round, for its user and an earlier use of the Idempotency-Key.
+ * The cost of a request that is refused for its caller. It reads the API key, and who owns what is in the path. A valid key of
+ * another tenant takes a second round, for its user and an earlier use of the Idempotency-Key.
  */
 export const refusedCost = (caller: "foreign" | "revoked" | "made-up", { method }: Pick<Route, "method">) => {
   if (caller !== "foreign") return { status: 401, calls: ["BatchGetItem"], rounds: 1, readUnits: 2, writeUnits: 0 };
@@ -46,7 +46,7 @@ export const refusedCost = (caller: "foreign" | "revoked" | "made-up", { method 
   return { status: 404, calls: ["BatchGetItem", second], rounds: 2, readUnits, writeUnits: 0 };
 };
 
-/** The cost of a checkout: states of the workflow, calls of its functions, read units, write units. */
+/** The cost of a checkout. It has the states of the workflow, calls of its functions, read units and write units. */
 export const checkoutCosts = [
   { requests: 1, files: 10, states: 7, steps: 3, readUnits: 34, writeUnits: 69 },
   { requests: 50, files: 1, states: 7, steps: 3, readUnits: 311, writeUnits: 269 },

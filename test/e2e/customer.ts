@@ -30,7 +30,7 @@ const document = {
   },
 };
 
-/** Creates a customer for one test file with the operators' CLI; returns the customer's ids by name, and the keys. */
+/** Creates a customer for one test file with the operators' CLI. Returns the customer's ids by name, and the keys. */
 export const newCustomer = async () => {
   const created = z.parse(Applied, await adminJson(["apply", "-"], JSON.stringify(document)));
   const find = (section: keyof typeof created, name: string) => {

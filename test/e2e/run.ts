@@ -2,7 +2,10 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-/** `npm run test:e2e`: the end-to-end suite, over HTTP, against an existing deployment or another implementation of the interface. */
+/**
+ * `npm run test:e2e` runs the end-to-end suite, over HTTP, against an existing deployment or another implementation of the
+ * interface.
+ */
 
 const help = `Usage: npm run test:e2e -- --base-url <url> [options] [part of a file's name]
 

@@ -6,7 +6,7 @@ import type {} from "../support/servers/stack.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** What the tests of the interface use. Null: they create it with the operators' CLI. */
+    /** What the tests of the interface use. With null, they create it with the operators' CLI. */
     given: Given | null;
     carrierUrl: string;
     malwareScan: boolean;

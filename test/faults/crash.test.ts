@@ -10,8 +10,8 @@ import { proxies } from "../support/servers/own-table.ts";
 import { byExtent, extent, sampleOf } from "../support/setup/extent.ts";
 
 /**
- * Kills the process around each AWS call of each endpoint that writes: before the call, so that it is never made, and after it, so
- * that its response is lost. Covers the writes, and with --full also the reads.
+ * Kills the process around each AWS call of each endpoint that writes. Before the call, it is never made. After the call, its
+ * response is lost. Covers the writes, and with --full also the reads.
  */
 
 const ownServiceUrl = process.env.PATCHBAY_URL ?? "";
@@ -55,7 +55,7 @@ const pointsOf = async (t: Tenants, route: Route): Promise<Point[]> => {
   return points.filter(({ operation }) => extent === "all" || isWrite.test(operation)).sort((a, b) => a.nth - b.nth);
 };
 
-/** Runs an endpoint in a process that is killed at this point; returns whether the process was killed. */
+/** Runs an endpoint in a process that is killed at this point. Returns whether the process was killed. */
 const crash = async (send: () => Promise<unknown>, { nth, moment }: Point): Promise<boolean> => {
   const { url, kill } = await children.take();
   let killed = false;
@@ -94,7 +94,7 @@ const failures = async (t: Tenants, route: Route, point: Point): Promise<string[
   ].filter(Boolean);
 };
 
-/** Odd, so that a sample has points of both moments. */
+/** The stride is odd, so that a sample has points of both moments. */
 const stride = byExtent({ sample: 5, most: 1, all: 1 });
 let index = 0;
 

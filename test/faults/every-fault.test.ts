@@ -91,7 +91,7 @@ const isDocumented = (route: Route, { status, headers, body }: ReceivedResponse)
   return true;
 };
 
-/** Runs an endpoint with one fault, then again without it; returns what went wrong. */
+/** Runs an endpoint with one fault, then again without it. Returns what went wrong. */
 const failures = async (t: Tenants, route: Route, { proxy, ifMatch, ...fault }: CallFault): Promise<string[]> => {
   const run = await repeatableRequest(t, route, ifMatch ? { "if-match": '"1"' } : {});
   disarm();

@@ -37,7 +37,7 @@ const consistentTenant = async () => {
   return { attachment: id, parent, switch: created.id, acme: t.account("acme"), east: t.account("east") };
 };
 
-/** The tenant, created once and copied for each test: its items and the keys of its files. */
+/** The tenant, created once and copied for each test. It has items and the keys of its files. */
 const t = await consistentTenant();
 const items = await Array.fromAsync(scan(), (item) => ({ ...item, pk: String(item.pk), sk: String(item.sk) }));
 const files = await Array.fromAsync(allFiles(), ({ key }) => key);

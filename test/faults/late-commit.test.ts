@@ -13,7 +13,7 @@ import { proxies } from "../support/servers/own-table.ts";
 import { byExtent, sampleOf } from "../support/setup/extent.ts";
 
 /**
- * A write can commit after its client has timed out: the SDK's second attempt is refused with a conflict, the first one
+ * A write can commit after its client has timed out. Here, the SDK's second attempt is refused with a conflict, the first one
  * commits, and the third attempt, with the same request token, succeeds.
  */
 

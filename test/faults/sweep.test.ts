@@ -68,7 +68,10 @@ const storeDay = async (date: string, files: number, unknown: number) => {
 const storedKeys = async () => (await Array.fromAsync(allFiles())).map(({ key }) => key);
 const sweep = (days: number, more = {}) => sweepOrphanFiles({ now: later(days), ...more });
 
-/** The time left for a sweep that is in time so often: it looks before each day, and before each batch of 50 files of its two passes. */
+/**
+ * The time left for a sweep that is in time so often. It looks before each day, and before each batch of 50 files of its two
+ * passes.
+ */
 const enoughFor = (checks: number) => {
   let left = checks;
   return () => (left-- > 0 ? 20_000 : 19_999);
@@ -416,7 +419,7 @@ describe("the days that a sweep reads", () => {
 });
 
 describe("the sweep's function", () => {
-  /** Runs the function with this much time; returns the lines that it logs. */
+  /** Runs the function with this much time. Returns the lines that it logs. */
   const logOf = async (remainingMs: number) => {
     vi.stubEnv("LOG_LEVEL", "ERROR");
     const lines = vi.spyOn(process.stdout, "write").mockReturnValue(true);

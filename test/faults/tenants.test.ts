@@ -9,8 +9,8 @@ import { createResource, requestTo } from "../support/requests/request-per-endpo
 import { byExtent } from "../support/setup/extent.ts";
 
 /**
- * The matrix of tenants: every endpoint of the route table x every kind of key x the relation of the key's account to the
- * owner x the order's state x the account's feature.
+ * The matrix of tenants. It combines every endpoint of the route table, every kind of key, the relation of the key's account to the
+ * owner, the order's state, and the account's feature.
  */
 
 const relations = ["own", "above", "below", "beside", "foreign"] as const;
@@ -39,7 +39,7 @@ type Cell = {
   readonly feature: boolean;
 };
 
-/** The model: the status of a cell, in the order of the checks. */
+/** The model, which is the status of a cell, in the order of the checks. */
 const expected = ({ route, relation, kind, state, feature }: Cell): number => {
   if (!(kind in users)) return 401;
   const canAccess = relation === "own" || relation === "above";
@@ -111,7 +111,7 @@ const comparable = ({ status, headers, text }: ReceivedResponse, ...ids: readonl
 const stride = byExtent({ sample: 37, most: 1, all: 1 });
 let lists = 0;
 
-/** Compares the response of a cell with the model; returns the differences. */
+/** Compares the response of a cell with the model. Returns the differences. */
 const differences = async (w: World, cell: Cell, resource: string): Promise<string[]> => {
   const { route, relation, kind, state, feature } = cell;
   const parent = w.parent(route, state);

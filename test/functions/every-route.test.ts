@@ -37,7 +37,7 @@ const uploads = new Map<Route["parent"], string>();
 /** The keys that lack a permission, by the route and the permission. */
 const lackingKeys = new Map<string, string | undefined>();
 
-/** The permissions that a route needs, in the order of the checks, each with those of a user that lacks it and all later ones. */
+/** The permissions that a route needs, in the order of the checks. Each has those of a user that lacks it and all later ones. */
 const permissionCases = ({ name, parent, permission: own }: Route) => {
   const ofParent = parent === "request" || parent === "order" ? [parentPermissions[parent].CART] : [];
   const needed = [...ofParent, own];
@@ -107,7 +107,9 @@ const checksOf: Readonly<Record<number, RegExp>> = {
   404: /exists|is the key's or below it/,
 };
 
-/** Expects `admin access` to run the same checks. Only the last one may refuse, with the status and the detail of the response. */
+/**
+ * Expects `patchbay access` to run the same checks. Only the last one may refuse, with the status and the detail of the response.
+ */
 const expectSameAccess = async (key: string, method: string, path: string, { status, body }: ReceivedResponse) => {
   const isRefused = [401, 403, 404].includes(status);
   const access = await adminJson(["access", key, method, path]);
@@ -138,7 +140,7 @@ const sendTo = async (route: Route, { key, parent, resource }: Target): Promise<
   return response;
 };
 
-/** Texts that no response may contain: names of AWS services and resources, stack traces, keys. */
+/** Texts that no response may contain. They are names of AWS services and resources, stack traces, and keys. */
 const internals = /dynamodb|amazon|\baws\b|\bs3\b|bucket|patchbay-|lambda|node_modules|\bat .*\.ts|apik_|zod|ECONN/i;
 const ulids = /\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b/gi;
 
@@ -248,7 +250,7 @@ it.each([
   ["expired", "the API key has not expired"],
   ["userless", "the API key's user exists"],
   ["disabled", "the API key's user is not disabled"],
-])("admin access says why a key is refused that is %s", async (label, check) => {
+])("patchbay access says why a key is refused that is %s", async (label, check) => {
   const { checks } = await adminJson(["access", invalidKeys.get(label) ?? "", "GET", "/api/v1/switches"]);
   expect(checks.at(-1)).toMatchObject({ check, ok: false });
 });

@@ -7,7 +7,7 @@ import { newFolder } from "../support/fixtures/new-folder.ts";
 import { localServices, userEnvironment } from "../support/processes/local-service.ts";
 import { runScript } from "../support/processes/shell.ts";
 
-/** The front door as operators use it: from other folders, and with texts of other people. */
+/** The front door as operators use it, from other folders, and with texts of other people. */
 
 const root = join(import.meta.dirname, "../..");
 const door = join(root, "patchbay");

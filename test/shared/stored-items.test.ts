@@ -12,7 +12,7 @@ import { call, invalidParametersOf } from "../support/requests/client.ts";
 import { captureLogs } from "../support/servers/captured-logs.ts";
 import { startOnNewTable } from "../support/servers/own-table.ts";
 
-/** Items as version 1.0.0 stores them. Never change them; add items for a new shape. */
+/** Items as version 1.0.0 stores them. Never change them. For a new shape, add items. */
 const items = z
   .array(z.looseObject({ pk: z.string(), sk: z.string() }))
   .parse(JSON.parse(readFileSync(new URL("stored-items.json", import.meta.url), "utf8")));

@@ -168,7 +168,7 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
   });
 
   it("draws an order of 5,000 letters, the least advanced ones, and counts the others", async () => {
-    // The picture alone: reading 5,000 letters takes the table's time.
+    // Only the picture is measured, because reading 5,000 letters takes the table's time.
     const { picture } = await import("../../infra/console/picture.ts");
     const { sourceOf } = await import("../../infra/console/html.ts");
     const attachments = Array.from({ length: 5_000 }, (_, nth) => ({

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 
 const root = join(import.meta.dirname, "../..");
 
-/** Installs a folder's own packages. The first command that needs them calls it; `npm ci` at the root does not. */
+/** Installs a folder's own packages. The first command that needs them calls it, but `npm ci` at the root does not. */
 export const install = (folder: string) => {
   const lockFile = join(folder, "package-lock.json");
   /** A copy of the lock file, written once all of it is installed. */

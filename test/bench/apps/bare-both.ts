@@ -5,7 +5,7 @@ import type { APIGatewayProxyEvent } from "aws-lambda";
 let client: DynamoDBClient | undefined;
 let s3: S3Client | undefined;
 
-/** The smallest function on DynamoDB and S3. Like the one on DynamoDB, but also writes one small object. */
+/** The smallest function on DynamoDB and S3. It does what the one on DynamoDB does, and also writes one small object. */
 export const handler = async ({ headers }: APIGatewayProxyEvent) => {
   if (!headers.authorization) return { statusCode: 401 };
   client ??= new DynamoDBClient();

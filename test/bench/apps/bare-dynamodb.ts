@@ -3,7 +3,7 @@ import type { APIGatewayProxyEvent } from "aws-lambda";
 
 let client: DynamoDBClient | undefined;
 
-/** The smallest function on DynamoDB: refuses a request without a key; otherwise makes one read, with the SDK's defaults. */
+/** The smallest function on DynamoDB. It refuses a request without a key. Otherwise, it makes one read, with the SDK's defaults. */
 export const handler = async ({ headers }: APIGatewayProxyEvent) => {
   if (!headers.authorization) return { statusCode: 401 };
   client ??= new DynamoDBClient();

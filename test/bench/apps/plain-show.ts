@@ -5,7 +5,9 @@ import type { APIGatewayProxyEvent } from "aws-lambda";
 
 let table: DynamoDBDocumentClient | undefined;
 
-/** Shows a switch with the SDK's document client and its defaults: the same reads as ours, without schemas and middleware. */
+/**
+ * Shows a switch with the SDK's document client and its defaults. It makes the same reads as ours, without schemas and middleware.
+ */
 export const handler = async ({ headers, pathParameters }: APIGatewayProxyEvent) => {
   const [, token] = headers.authorization?.split(" ") ?? [];
   if (!token) return { statusCode: 401 };

@@ -8,7 +8,7 @@ import { call, codeOf, deniedBody, errorBody } from "../../support/requests/clie
 
 const t = await tenants();
 
-// Repeated here on purpose: a mistake in the code's own table fails a test.
+// It is repeated here on purpose, so that a mistake in the code's own table fails a test.
 const parentPermission = {
   request: { CART: "ordering_cart_requests:show", CHECKED_OUT: "ordering_requests:show" },
   order: { CART: "ordering_carts:show", CHECKED_OUT: "ordering_orders:show" },

@@ -303,7 +303,7 @@ describe("the URL of a direct upload", () => {
     expect(Date.parse(expires_at) - Date.parse(`${signedAt}Z`)).toBeLessThan(validityMs + 1000);
   });
 
-  /** Sends a request to storage; returns the status of the response, and the error code in its body. */
+  /** Sends a request to storage. Returns the status of the response, and the error code in its body. */
   const storageResponse = async (url: string, init: RequestInit) => {
     const response = await fetch(url, init);
     return `${response.status} ${/<Code>(\w+)<\/Code>/.exec(await response.text())?.[1] ?? ""}`;

@@ -28,7 +28,7 @@ const walk = async (key: string, direction: "forward" | "backward") => {
   return pages;
 };
 
-/** Lists 60 switches, with 20 endpoints of 2,048 of these characters each, in both directions; returns the number of pages. */
+/** Lists 60 switches, with 20 endpoints of 2,048 of these characters each, in both directions. Returns the number of pages. */
 const walkBothWays = async (characters: string) => {
   const t = await tenants();
   const account = { id: t.account("acme"), ancestors: [] };

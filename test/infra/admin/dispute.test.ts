@@ -8,7 +8,7 @@ import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
 
-/** A call in the carrier's log. `sent` describes the form of the PUT, or for a DELETE, that of the last PUT. */
+/** A call in the carrier's log. `sent` describes the form of the PUT. For a DELETE, it describes that of the last PUT. */
 type Logged = {
   readonly method: string;
   readonly request: string;

@@ -37,7 +37,7 @@ beforeEach(async () => {
 const erase = (account: string, ...more: string[]) =>
   admin(["account", "erase", account, "--yes", "Zebra 0", "--wait", "0", ...more]);
 
-/** The one item that stays: the event. What the reseller's own requests have stored of Idempotency-Keys expires. */
+/** The one item that stays, which is the event. What the reseller's own requests have stored of Idempotency-Keys expires. */
 const afterwards = async () => (await everything()).filter((one) => !before.includes(one));
 
 const erasure = (account: string) =>

@@ -30,7 +30,7 @@ const localStacks = async (...ports: readonly number[]) => {
 
 const nowhere = { AWS_EC2_METADATA_DISABLED: "true", AWS_CONFIG_FILE: "/none", AWS_SHARED_CREDENTIALS_FILE: "/none" };
 
-/** Drops progress lines: on a busy machine, any command may take long enough to print them. */
+/** Drops progress lines, because on a busy machine, any command may take long enough to print them. */
 const withoutProgress = (stderr: string) => stderr.replaceAll(/^.* …, \d+ s\n/gm, "");
 
 describe("the target of a command", () => {

@@ -20,7 +20,7 @@ import { byExtent } from "../../support/setup/extent.ts";
 const services = localServices();
 afterAll(() => services.remove());
 
-/** Receives events at a URL. `answers` are the statuses of its first responses; the last one repeats, and null sends none. */
+/** Receives events at a URL. `answers` are the statuses of its first responses. The last one repeats, and null sends none. */
 const receiver = async (answers: (number | null)[]) => {
   const posted: Delivery[] = [];
   const authorizations = new Set<string | undefined>();

@@ -58,7 +58,7 @@ const restart = async () => {
   return start(port);
 };
 
-/** Another S3 to compare with, such as moto: `npx vitest run test/infra/local/files.test.ts -t "the SDK"`. */
+/** Another S3 to compare with, such as moto. Run `npx vitest run test/infra/local/files.test.ts -t "the SDK"`. */
 const { TEST_S3_ENDPOINT } = process.env;
 
 const client = (endpoint = running.url, options: object = {}) =>

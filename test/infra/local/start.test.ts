@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => services.remove());
 
-/** The dynoxide processes that a service has started, or without a service, all running ones. */
+/** The dynoxide processes that a service has started. Without a service, all running ones. */
 const dynoxides = async (service?: Pick<LocalService, "child">): Promise<number[]> => {
   const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,ppid=,args="]);
   return stdout
@@ -41,7 +41,7 @@ const patiently = { timeout: 20_000 };
 /** Most tests start the service once or twice, so a sample has only some of them. */
 const exhaustive = extent !== "sample";
 
-it("npm start in a shell that is set up for AWS uses none of its credentials, nor do the CLI and the programs that admin env sets up", async () => {
+it("npm start in a shell that is set up for AWS uses none of its credentials, nor do the CLI and the programs that patchbay env sets up", async () => {
   const file = join(newFolder(), "config");
   writeFileSync(file, "[default]\nuse_fips_endpoint = true\nuse_dualstack_endpoint = true\nregion = eu-central-1\n");
   const ofShell = {
@@ -98,7 +98,7 @@ it("./patchbay start --max-wait sets the longest wait of a checkout for the carr
       const [receipt] = requests.flatMap((request: { attachments: { receipt: unknown }[] }) =>
         request.attachments.flatMap((each) => each.receipt ?? []),
       );
-      // Not positive while the next attempt is in progress.
+      // The number is not positive while the next attempt is in progress.
       return Math.max(0, Date.parse(checkout?.next_try_at) - Date.parse(receipt?.at)) || undefined;
     }, patiently);
     await service.stop();

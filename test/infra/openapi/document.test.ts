@@ -242,7 +242,7 @@ describe("openapi.json, as generators read it", () => {
     );
     // Elsewhere, \w, \d and \b are Unicode's. Rust and Go have neither lookarounds nor backreferences.
     const foreign = /\\[wWdDbBpP1-9]|\(\?(?!:)/;
-    // Rust repeats the automaton: 127 times that of all Unicode letters exceeds its limit.
+    // Rust repeats the automaton. 127 times that of all Unicode letters exceeds its limit.
     const large = /(\[\^(?:\\.|[^\]\\])*\]|(?<!\\)\.|\\[sS])\{|\{\d*,?\d{4}/;
     expect(patterns.length).toBeGreaterThan(10);
     expect(patterns.filter((pattern) => foreign.test(pattern) || large.test(pattern))).toEqual([]);

@@ -90,7 +90,7 @@ const pathOfThree = async (route: DocumentedRoute, place: Awaited<ReturnType<typ
   return pathOf(route, { ...place, resource: ids[1] ?? "" });
 };
 
-/** Sends a request whose response is as full as possible: with all associations and, for a list, the middle page of three. */
+/** Sends a request whose response is as full as possible. It has all associations and, for a list, the middle page of three. */
 const fullResponse = async (route: DocumentedRoute) => {
   const place = await placeFor(route);
   const { key } = place;

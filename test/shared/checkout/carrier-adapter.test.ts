@@ -27,7 +27,7 @@ const metadata = {
   ...file,
 };
 
-/** The carrier's response. Without a status, the carrier breaks the connection; with status 0, it never responds. */
+/** The carrier's response. Without a status, the carrier breaks the connection. With status 0, it never responds. */
 type Row = { readonly status?: number; readonly headers?: Record<string, string>; readonly body?: string };
 let row: Row = {};
 let stored = content;

@@ -143,7 +143,7 @@ describe("a wait", () => {
   });
 });
 
-/** The outcome of one attempt: a status, or the code of a network error. */
+/** The outcome of one attempt, which is a status or the code of a network error. */
 type Attempt = number | string;
 
 const errorWith = (properties: object) => Object.assign(new Error("injected"), properties);

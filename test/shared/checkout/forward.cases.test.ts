@@ -120,7 +120,7 @@ describe("forwarding an order", () => {
     expect(await readRun(order)).toMatchObject(run);
     const both = await receiptsOf(request);
     expect(both).toMatchObject(Array(2).fill({ state: "pending", last_answer: expect.any(String) }));
-    // After a 429, the call is over; after a 503, the carrier may still act.
+    // After a 429, the call is over. After a 503, the carrier may still act.
     expect(both.map((one) => one.in_flight_until).sort()).toEqual([at(40.001), null]);
   });
 
@@ -150,7 +150,7 @@ describe("forwarding an order", () => {
   it("leaves what a copy has stored of its wait", async () => {
     const { order, first } = await attachedOne();
     carrier.respondInTurn(201);
-    // The first call forwards the file; the second has nothing to do.
+    // The first call forwards the file. The second has nothing to do.
     for (const consecutive_waits of [0, 1]) {
       await forwardOrder({ ...first, consecutive_waits });
       expect(await readRun(order)).toMatchObject({ consecutive_waits: 2, last_answer: "x" });

@@ -23,7 +23,7 @@ const places = [
   ...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"),
   ...["PUT", "POST", "DELETE", "GET"],
 ];
-/** A sample has one in nine: before some places and after others. */
+/** A sample has one in nine, before some places and after others. */
 const moments = sampleOf(
   places.flatMap((place) => [`before ${place}`, `after ${place}`]),
   byExtent({ sample: 9, most: 1, all: 1 }),

@@ -21,11 +21,11 @@ import { extent } from "../../support/setup/extent.ts";
 const upstream = await carrier();
 afterAll(() => upstream.close());
 
-/** A sample tests only that a direct upload larger than a request arrives; the other extents also compare memory. */
+/** A sample tests only that a direct upload larger than a request arrives. The other extents also compare memory. */
 const comparesMemory = extent !== "sample";
 const sampleBytes = 11_000_000;
 
-/** Memory in megabytes: resident, and in use after garbage collection. */
+/** Resident memory, and memory in use after garbage collection, in megabytes. */
 const Peak = z.object({ rss: z.number(), inUse: z.number() });
 
 const CheckedOut = z.object({
@@ -40,7 +40,7 @@ const Claimed = z.object({ statuses: z.array(z.number()), peak: Peak });
 
 /**
  * Runs a script in a separate process, so that its memory is that of the functions alone. A small heap, above all a small space for
- * new objects, makes V8 collect garbage early; otherwise the peak would include garbage.
+ * new objects, makes V8 collect garbage early. Otherwise, the peak would include garbage.
  */
 const measured = async (script: string, ...args: readonly string[]) => {
   const env = { ...process.env, LOG_LEVEL: "SILENT" };

@@ -19,7 +19,7 @@ const maxCauseLength = 32_768;
 /** The largest direct upload, in bytes. */
 const maxFileBytes = 104_857_600;
 
-/** A task is entered, scheduled, started, succeeded and exited; each retry adds failed, scheduled and started. */
+/** A task is entered, scheduled, started, succeeded and exited. Each retry adds failed, scheduled and started. */
 const eventsOf = ({ Type, Retry = [] }: State): number =>
   Type === "Task" ? 5 + 3 * Retry.reduce((sum, { MaxAttempts }) => sum + MaxAttempts, 0) : 2;
 

@@ -149,7 +149,10 @@ describe("a carrier that compares its cart with the manifest", () => {
   });
 });
 
-/** Checks an order out at the scripted carrier, which confirms everything and gives these answers to the POSTs in turn, the last one for ever. */
+/**
+ * Checks an order out at the scripted carrier, which confirms everything. It gives these answers to the POSTs in turn, and the last
+ * one for ever.
+ */
 const checkOutWith = async (
   order: Awaited<ReturnType<typeof orderWithOneAttachment>>,
   ...answers: readonly CarrierResponse[]

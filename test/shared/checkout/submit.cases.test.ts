@@ -302,7 +302,7 @@ describe("the checkout of the cart", () => {
     const forwarded = { ...first, ...(await forwardOrder(first)) };
     await attach(0);
     expect(await submitOrder({ ...forwarded, rounds: 2 })).toMatchObject({ ...again, rounds: 3 });
-    // Not if the run has read that version long ago, because it could not submit.
+    // It does not, if the run has read that version long ago, because it could not submit.
     const long = new Date(Date.now() - 300_001).toISOString();
     expect(await submitOrder({ ...forwarded, rounds: 3, read_at: long })).toMatchObject({ ...again, rounds: 4 });
     expect([calls.length, await isSealed(order)]).toEqual([1, false]);

@@ -97,7 +97,7 @@ describe("the history of a switch", () => {
     expect(JSON.stringify(events)).not.toMatch(/planted|ops/);
     // What is published has no name.
     expect(JSON.stringify(events.map((event: unknown) => z.parse(Event, event)))).not.toContain("Harborline");
-    // Each line has the names of then, also after the account of the key was renamed.
+    // Each line has the names of then, even after the account of the key was renamed.
     await adminJson(["account", "rename", owner ?? "", "Today"]);
     const { stdout } = await admin(["history", "switch", id]);
     expect(stdout.match(/switch\.(created|updated|deleted) +\w+ +Harborline( 2)? +level1: key/g)).toHaveLength(4);

@@ -23,7 +23,7 @@ import { respond } from "../../../shared/http/responses.ts";
 import { accountOfSwitches, countedAccountOfSwitches, oneSwitch } from "../../../shared/switches/access.ts";
 import { createSwitchRoutes, listSwitchesRoutes, updateSwitchRoute } from "../../../shared/switches/routes.ts";
 
-/** Wrong combinations do not compile; those in `functions/` do. `npm run check` verifies both. */
+/** Wrong combinations do not compile, and those in `functions/` do. `npm run check` verifies both. */
 
 const reply = () => ({ body: {} });
 

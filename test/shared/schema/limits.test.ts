@@ -44,8 +44,8 @@ const limitsOf = (schema: $ZodType, side: "max" | "min"): number[] =>
 const maxOf = (schema: $ZodType) => Math.min(...limitsOf(schema, "max"), ...patternsOf(schema).map(longest));
 
 /**
- * The schemas directly inside one. For a conversion, that is the schema of its input, or of its output if this is a number, which is
- * short, or if the conversion only removes padding.
+ * The schemas directly inside one. For a conversion, that is the schema of its input. It is that of its output if this is a number,
+ * which is short, or if the conversion only removes padding.
  */
 const partsOf = ({ name, schema }: Place): Place[] => {
   const { def } = schema._zod;
@@ -130,7 +130,7 @@ describe("every part of a request", () => {
   });
 });
 
-/** The most bytes that a character can take: in any text, and in one that its pattern limits to ASCII. */
+/** The most bytes that a character can take in any text, and in one that its pattern limits to ASCII. */
 type Encoding = { readonly any: number; readonly ascii: number };
 /** In UTF-8, as DynamoDB counts it. */
 const stored: Encoding = { any: 4, ascii: 1 };
@@ -138,7 +138,7 @@ const stored: Encoding = { any: 4, ascii: 1 };
 const sent: Encoding = { any: 12, ascii: 6 };
 /** In the JSON of a response's body, which Lambda escapes once more. A control character is the longest. */
 const returned: Encoding = { any: 7, ascii: 7 };
-/** The bytes around a value in JSON or in an item: quotes, a colon, a comma, a type. */
+/** The bytes around a value in JSON or in an item, such as quotes, a colon, a comma and a type. */
 const around = 6;
 
 /** The most bytes that a value of a schema can take. */
@@ -161,7 +161,9 @@ const dataOf = (schema: $ZodType): $ZodType => {
 };
 
 const kib = 1_024;
-/** The bytes that the service adds: ids, times, keys, counts, the account's ancestors and the properties detected in a file. */
+/**
+ * The bytes that the service adds, such as ids, times, keys, counts, the account's ancestors and the properties detected in a file.
+ */
 const added = 2 * kib;
 const eventBytes = 6 * kib * kib;
 const jsonBodies = ofRoutes.filter(({ from }) => from === "json");

@@ -10,7 +10,7 @@ import { type PageRequest, pageRequest, readPage, truncatePage } from "../../../
 import { parseItem, parseReadable, query, queryAll, readItem } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 
-/** Decisions of the table's functions: keys, conditions, pages and retries. */
+/** Decisions of the table's functions about keys, conditions, pages and retries. */
 
 beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0));
 afterEach(() => void vi.restoreAllMocks());

@@ -99,7 +99,7 @@ it.each([
 it("writes at most 100 items in one transaction, the moved versions of orders included", async () => {
   const { acme, order } = await stored();
   const second = (await stored()).order;
-  // 31 x 3 items, then 2 x 3 items and two versions: 101 in all.
+  // There are 31 x 3 items, then 2 x 3 items and two versions, which is 101 in all.
   const users = Object.fromEntries(Array.from({ length: 31 }, (_, n) => [`u${n}`, { account: acme }]));
   const requests = { one: { order, type: "t" }, two: { order: second, type: "t" } };
   const made = await applied({ users, requests });

@@ -8,7 +8,7 @@ const s3Error = (code: string) =>
 
 type InjectedResponse = { readonly status: number; readonly body: string; readonly type: string };
 
-/** The error response of a fault, as DynamoDB or S3 would send it; undefined for faults that change the real response. */
+/** The error response of a fault, as DynamoDB or S3 would send it. It is undefined for faults that change the real response. */
 export const injectedResponse = (fault: FaultKind, operation: string, dynamo: boolean): InjectedResponse | undefined =>
   dynamo ? ofDynamo(fault, operation) : ofS3(fault);
 

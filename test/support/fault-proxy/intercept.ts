@@ -5,7 +5,7 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
 export type SdkCall = {
   readonly command: { readonly input: object };
-  /** Such as `GetItem`, `TransactWriteItems` or `PutObject`. */
+  /** The operation, such as `GetItem`, `TransactWriteItems` or `PutObject`. */
   readonly operation: string;
   readonly isTable: boolean;
 };
@@ -34,7 +34,7 @@ for (const { prototype } of [DynamoDBDocumentClient, S3Client]) {
   });
 }
 
-/** Calls `visit` for each call; returns a function that ends the interception. */
+/** Calls `visit` for each call. Returns a function that ends the interception. */
 export const interceptCalls = (visit: Visit) => {
   visitors.add(visit);
   return () => visitors.delete(visit);

@@ -33,7 +33,7 @@ export type ArmedFault = {
 };
 
 export type ProxiedCall = {
-  /** Such as `GetItem`, `PutObject` or `PUT /carts/…`. */
+  /** The operation, such as `GetItem`, `PutObject` or `PUT /carts/…`. */
   readonly operation: string;
   readonly startedAt: number;
   endedAt: number;

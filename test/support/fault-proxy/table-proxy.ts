@@ -33,7 +33,7 @@ const Input = z.object({
 });
 
 export type TableCall = {
-  /** Such as `GetItem` or `TransactWriteItems`. */
+  /** The operation, such as `GetItem` or `TransactWriteItems`. */
   readonly operation: string;
   readonly input: z.infer<typeof Input>;
   /** The items that the call reads or writes. For a query, `sk` is the prefix of their sort keys. */
@@ -63,11 +63,13 @@ export const tableCallOf = ({ operation, command }: SdkCall): TableCall => {
 export const isWrite = ({ operation }: Pick<TableCall, "operation">): boolean =>
   operation === "TransactWriteItems" || operation === "UpdateItem";
 
-/** Calls `visit` for each call; `visit` calls `pass` to send it. Returns a function that ends the interception. */
+/** Calls `visit` for each call, which calls `pass` to send it. Returns a function that ends the interception. */
 export const interceptTableCalls = (visit: (call: TableCall, pass: () => Promise<unknown>) => Promise<unknown>) =>
   interceptCalls((call, pass) => (call.isTable ? visit(tableCallOf(call), pass) : pass()));
 
-/** A permission that a call needs: an action and, if it concerns an item, the item's partition and the written attributes. */
+/**
+ * A permission that a call needs. It has an action and, if it concerns an item, the item's partition and the written attributes.
+ */
 export type Wanted = { readonly action: string; readonly pk: string; readonly attributes: readonly string[] };
 
 /** One for each write of a transaction, or item of a batch. */

@@ -7,7 +7,7 @@ import type { Item } from "../../../shared/table/expressions.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { queryAll, scan } from "../../../shared/table/read.ts";
 
-/** Invariants that hold after every test that disturbs writes: items are consistent, and each change has exactly one event. */
+/** Invariants that hold after every test that disturbs writes. Items are consistent, and each change has exactly one event. */
 
 const rule = "events equal changes";
 const actionOf = ({ type }: Event) => type.split(".")[1] ?? "";
@@ -27,8 +27,8 @@ const documentFindings = (events: readonly Event[], versions: ReadonlyMap<string
 };
 
 /**
- * The receipt has the carrier's last decision, and only a refusal is recorded twice in a row. So is what was sent again, because the
- * cart differed from the manifest, or to another carrier.
+ * The receipt has the carrier's last decision, and only a refusal is recorded twice in a row. So is what was sent again, because
+ * the cart differed from the manifest, or because the carrier is another one.
  */
 const receiptFindings = (
   events: readonly Event[],
@@ -94,7 +94,7 @@ const historyFindings = async (items: AsyncIterable<Item>, isSentAgain = false):
   return [...documentFindings(events, versions), ...ofReceipts, ...runFindings(events, runs)];
 };
 
-/** Checks the whole table and bucket. `isSentAgain`: a carrier may have received a version twice. */
+/** Checks the whole table and bucket. `isSentAgain` says that a carrier may have received a version twice. */
 export const checkInvariants = async (now: Date, isSentAgain = false): Promise<Finding[]> => [
   ...(await checkItems(now)),
   ...(await historyFindings(scan(), isSentAgain)),

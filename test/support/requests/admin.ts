@@ -6,8 +6,8 @@ import { jsonOf } from "../processes/admin-cli.ts";
 let isRunning = false;
 
 /**
- * Makes a command read `input` and write into `output` instead of this process's streams, with `env` in its environment;
- * returns a function that restores everything.
+ * Makes a command read `input` and write into `output` instead of this process's streams, with `env` in its environment. Returns a
+ * function that restores everything.
  */
 const redirect = (
   input: Readable,

@@ -9,7 +9,7 @@ import { createResource, requestTo } from "./request-per-endpoint.ts";
 /** The id of a route's parent. */
 export const parentId = (t: Tenants, { parent }: Route, name = "acme"): string => (parent ? t[parent](name) : "");
 
-/** Creates the resource in a route's path in the account acme; returns its id, or "" for a route without a resource. */
+/** Creates the resource in a route's path in the account acme. Returns its id, or "" for a route without a resource. */
 export const resourceFor = (t: Tenants, route: Route, name: string): Promise<string> =>
   createResource(fetchFromService, route, { key: t.key("acme"), parent: parentId(t, route), data: { name } });
 

@@ -71,7 +71,7 @@ export const requestTo = (route: Route, options: RequestOptions): EndpointReques
 
 const Created = z.object({ data: z.object({ id: z.string() }) });
 
-/** Creates the resource in a route's path, or sends the file of its upload; returns the id, or "" for a route without either. */
+/** Creates the resource in a route's path, or sends the file of its upload. Returns the id, or "" for a route without either. */
 export const createResource = async (send: Send, route: Route, options: RequestOptions): Promise<string> => {
   if (route.on === "collection") return "";
   const content = newContent();

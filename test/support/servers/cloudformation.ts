@@ -27,7 +27,7 @@ const noStack =
 const noTopic =
   "<ErrorResponse><Error><Code>InvalidParameter</Code><Message>Invalid parameter: TopicArn</Message></Error></ErrorResponse>";
 
-/** Of Lambda, the reader of the stream; of CloudWatch, the age of what it read last. */
+/** What Lambda says about the reader of the stream, and CloudWatch about the age of what it read last. */
 export type Reader = { readonly State: string; readonly LastProcessingResult?: string; readonly ageMs?: number };
 
 const readerOf = ({ ageMs: _, ...reader }: Reader) => ({

@@ -2,7 +2,7 @@ import type { WorkflowEvent } from "../../../infra/local/step-functions.ts";
 
 /**
  * The number of events that AWS writes into an execution's history for one event of the local run. A task is entered, scheduled,
- * started, succeeded or failed, and exited; all else is entered and exited.
+ * started, succeeded or failed, and exited. All else is entered and exited.
  * Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html
  */
 export const historyEvents = (event: WorkflowEvent): number => {

@@ -5,7 +5,7 @@ import { proxies } from "./own-table.ts";
 
 /** Counts the AWS calls of requests to the service of this process, at the proxies in front of its table and bucket. */
 
-/** The cost of one request: its calls, its sequential round trips, and DynamoDB's capacity units. */
+/** The cost of one request. It has the calls, the sequential round trips, and DynamoDB's capacity units. */
 export type Cost = {
   readonly status: number;
   readonly calls: readonly string[];

@@ -12,7 +12,7 @@ const handlers = withPermissions(await loadSteps(steps));
 
 export const loadStep = (name: string): StepHandler | undefined => handlers.get(name);
 
-/** Hooks that run before or after the nth call of a step: `{"checkout/submit": [() => upload()]}`. */
+/** Hooks that run before or after the nth call of a step, such as `{"checkout/submit": [() => upload()]}`. */
 type StepHooks = Readonly<Record<string, readonly (() => Promise<unknown>)[]>>;
 
 type Options = {

@@ -4,8 +4,8 @@ const Extent = z._default(z.enum(["sample", "most", "all"]), "sample");
 type Extent = z.infer<typeof Extent>;
 
 /**
- * How much of an exhaustive suite runs: a sample with `npm test`, most of it with `npm run test:faults`, all of it with
- * `npm run test:faults -- --full`.
+ * How much of an exhaustive suite runs. `npm test` runs a sample, `npm run test:faults` most of it, and `npm run test:faults --
+ * --full` all of it.
  */
 export const extent = z.parse(Extent, process.env.TEST_EXTENT);
 

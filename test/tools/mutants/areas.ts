@@ -2,7 +2,7 @@
 export type Area = {
   readonly mutate: readonly string[];
   readonly tests: readonly string[];
-  /** The file of `test/support/setup` that runs before each test file: by default none, since most tests call functions. */
+  /** The file of `test/support/setup` that runs before each test file. By default, none does, because most tests call functions. */
   readonly setup?: "service" | "own-table";
   /** Leaves out mutants of code that runs while modules load. Each would need all tests of the area. */
   readonly ignoreStatic?: boolean;

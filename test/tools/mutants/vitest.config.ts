@@ -32,7 +32,7 @@ export default defineConfig({
     include: tests,
     globalSetup: ["test/support/servers/stack.ts"],
     setupFiles: ["test/tools/mutants/setup.ts", ...setup],
-    // In turn, so that the mutant is chosen before the setup loads the mutated code.
+    // They run in turn, so that the mutant is chosen before the setup loads the mutated code.
     sequence: { sequencer: AsListed, setupFiles: "list" },
     testTimeout: 60_000,
     hookTimeout: 60_000,
