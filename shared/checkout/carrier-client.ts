@@ -81,7 +81,7 @@ export const callCarrier = async (call: CarrierCall): Promise<CarrierResponse> =
   }
 };
 
-/** The wait after attempt `attempt`: a growing, jittered one, or the carrier's Retry-After if that is longer. */
+/** The wait after attempt `attempt`. It is a growing, jittered one, or the carrier's Retry-After if that is longer. */
 export const waitMs = (attempt: number, retryAfter: number, random: () => number): number =>
   Math.max(retryAfter * 1000, firstWaitMs * 2 ** (attempt - 1) * (0.5 + random() / 2));
 
@@ -143,7 +143,7 @@ export const tryOnce = async (
     };
     return interpreted(await sendRequest(url, { ...request, maxCharacters: () => maxJsonCharacters }));
   } catch (error) {
-    // An error in the body (no file, another file, S3 unavailable) is not the carrier's.
+    // If the file is missing or another one, or S3 is unavailable, that is not the carrier's error.
     if (content?.failure()) throw content.failure();
     if (error instanceof NotInvoked) return withoutResponse(error.meaning, error.message);
     return withoutResponse(wasNotSent(error) ? "unsent" : "unanswered", describeError(error));

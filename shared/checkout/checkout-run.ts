@@ -146,7 +146,7 @@ export const earlierCall = "an earlier call may be in progress";
 
 export const unknownCart = "It is unknown whether the cart is checked out.";
 
-/** Returns a run's reason. While the outcome is unknown, adds how it becomes known. `when`: when the next run asks. */
+/** Returns a run's reason. While the outcome is unknown, adds how it becomes known. `when` says when the next run asks. */
 const withDoubt = (reason: string, { outcome_unknown, checked_out }: CheckoutRun, when: string): string => {
   if (!outcome_unknown || reason.includes(unknownCart)) return reason;
   if (checked_out)
@@ -185,7 +185,7 @@ const causes: Readonly<Record<FailureKind, string>> = {
 };
 
 /**
- * Ends a failed run: records the reason and releases the lock. A seal stays, because the carrier may have checked the cart out with
+ * Ends a failed run. Records the reason and releases the lock. A seal stays, because the carrier may have checked the cart out with
  * exactly the files that were sealed.
  */
 export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Promise<Failure> => {

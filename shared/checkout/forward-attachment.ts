@@ -26,7 +26,7 @@ import {
 } from "./receipts.ts";
 import { forwardStep } from "./steps.ts";
 
-/** The result for one attachment: done, changed before the call, to be repeated later, or a reason to stop the run. */
+/** The result for one attachment. It is done, has changed before the call, waits to be repeated, or stops the run. */
 export type Done =
   | { readonly kind: "done" }
   | { readonly kind: "changed" }
@@ -43,8 +43,8 @@ export type Done =
 /**
  * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and that the
  * attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment. An
- * announcement that replaces a receipt is also checked before: two copies of a step that has lost its lock, as after a redrive, would
- * restore each other's announcements instead of the receipt.
+ * announcement that replaces a receipt is also checked before. Otherwise, two copies of a step that has lost its lock, as after a redrive,
+ * would restore each other's announcements instead of the receipt.
  */
 export const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<Done> => {
   const { request } = target;
@@ -252,7 +252,7 @@ const stopUnsettled = async ({ target, announced }: AnnouncedCall, response: Car
     settles === "gone"
       ? `${what} is unknown to the carrier, which has confirmed it before: ${said}. Ask the carrier what its cart has, then start the checkout again.`
       : `${what} ${outcome}. The carrier responded: ${said}`;
-  // A conflict: the cart may be checked out already, although no run has requested it.
+  // After a conflict, the cart may be checked out already, although no run has requested it.
   const doubt = { outcome_unknown: true, carrier: currentCarrier(), calls_end_by: new Date().toISOString() };
   await stopRun(target.ref, "fault", reason, settles === "conflict" ? doubt : {});
   return { kind: "stop" } as const;

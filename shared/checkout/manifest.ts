@@ -50,9 +50,10 @@ const CartContent = z.object({
 type Correction = { readonly request: string; readonly before?: Receipt; readonly receipt: Receipt };
 
 /**
- * Returns the receipts that contradict what the carrier says, corrected: what it lacks or has under another key is forwarded again,
- * and what it should not have is withdrawn. Without a usable list, any receipt may be wrong, and is corrected. So they are if it lists
- * exactly the manifest, because then the files differ. Returns nothing if only attachments of other orders' requests differ.
+ * Returns the receipts that contradict what the carrier says, corrected. By them, what it lacks or has under another key is forwarded
+ * again, and what it should not have is withdrawn. Without a usable list, any receipt may be wrong. The same holds if it lists exactly
+ * the manifest, because then the files differ. Then all are corrected. Returns nothing if only attachments of other orders' requests
+ * differ.
  */
 export const correctionsOf = ({ requests, receipts }: OrderReceipts, said: unknown, carrier: string): Correction[] => {
   const now = new Date().toISOString();
@@ -90,7 +91,7 @@ export const correctionsOf = ({ requests, receipts }: OrderReceipts, said: unkno
   return corrections.length === 0 && foreign === 0 ? all : corrections;
 };
 
-/** The receipt of an attachment that the carrier has and the table does not know: one that was stored after the time it was restored to. */
+/** The receipt of an attachment that the carrier has and the table does not know. It was stored after the time to which the table was restored. */
 const unknownReceipt = (attachment: string, carrier: string, at: string): Receipt => ({
   attachment,
   of: "request",
@@ -127,8 +128,8 @@ const Verdicts = z.object({ attachments: z.array(z.unknown()) });
 const Verdict = z.object({ request_id: z.string(), id: z.string(), reason: z.string() });
 
 /**
- * Returns the writes of the verdicts on letters in the carrier's refusal to check the cart out, as transactions that each have one more
- * write. Verdicts that are malformed, or on anything that the carrier has not confirmed for this order, are ignored.
+ * Returns the writes of the verdicts on letters in the carrier's refusal to check the cart out. Their transactions each have one more
+ * write. Ignores verdicts that are malformed, and those on anything that the carrier has not confirmed for this order.
  */
 export const verdictWrites = async (
   ref: RunRef,

@@ -175,7 +175,7 @@ const asKnown = ({ ref, announced }: Submission) =>
 
 type Sent = Submission & { readonly receipts: OrderReceipts; readonly response: CarrierResponse };
 
-/** Records what the response to the checkout of the cart settles: see carrier-responses.ts. */
+/** Records what the response to the checkout of the cart settles. See carrier-responses.ts. */
 const recordResponse = async (sent: Sent, sentAt: number): Promise<StepResult> => {
   const { before, response } = sent;
   const { settles } = response;
@@ -227,7 +227,7 @@ const moved = ({ order_id }: RunRef) =>
 /** Records the verdicts on letters that a refusal contains, then ends the run. */
 const stopRefused = async (sent: Sent) => {
   const { ref, receipts, response, announced } = sent;
-  // As `conclude`: if another copy has called since, that copy decides.
+  // If another copy has called since, that copy decides, as in `conclude`.
   const when = { equals: asKnown(sent) };
   const run = { update: keys.checkout(ref.order_id), set: { calls_end_by: announced }, when };
   for (const some of await verdictWrites(ref, receipts, response, currentCarrier()))
@@ -258,7 +258,7 @@ const decideConflict = async (sent: Sent): Promise<StepResult> => {
 const later = (now: Date, before: string, ms: number) =>
   new Date(Math.max(now.getTime() + ms, Date.parse(before) + 1)).toISOString();
 
-/** Changes of a run, among them whether it stays unknown whether the cart is checked out. */
+/** Changes of a run. They say whether it stays unknown whether the cart is checked out. */
 type Outcome = Changes & Pick<CheckoutRun, "outcome_unknown">;
 
 /** Records the step's result, and lifts the order's seal unless there is a doubt. If another copy has called since, that copy decides. */
