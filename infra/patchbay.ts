@@ -17,8 +17,13 @@ const programs = new Map<string, () => Promise<unknown>>(
   }),
 );
 
-const [program = "", subcommand = ""] = process.argv.slice(2);
+const args = process.argv.slice(2);
+// `--stack` and `--port` may also come first.
+const at = args.findIndex((one, index) => !one.startsWith("-") && !/^--(stack|port)$/.test(args[index - 1] ?? ""));
+const [program = "", subcommand = ""] = args.slice(Math.max(0, at));
 // `carrier` alone is a program. `carrier check` is one of the operators' commands.
 const isOperators = program === "carrier" && /^\w/.test(subcommand);
 const load = isOperators ? undefined : programs.get(program);
+// A program reads the options after its name.
+if (load) process.argv.splice(2, args.length, program, ...args.toSpliced(at, 1));
 await (load ?? (() => import("./admin/admin.ts")))();

@@ -53,6 +53,15 @@ describe.skipIf(process.platform === "win32")("./patchbay", () => {
     expect([error.code, error.stderr]).toEqual([2, expect.stringContaining("There is no command constructor.")]);
   });
 
+  it.each(["console", "start"])("takes --port before %s as after it", async (program) => {
+    const usage = expect.stringMatching(new RegExp(`^Usage: ./patchbay ${program} `));
+    for (const args of [
+      ["--port", "1", program, "--help"],
+      [program, "--port", "1", "--help"],
+    ])
+      expect((await run(door, args, root)).stdout).toEqual(usage);
+  });
+
   it("env prints what a shell reads as text, whatever the carrier's address and the folder of the data are", async () => {
     const folder = newFolder();
     const data = join(folder, "$(touch ran)'\"; touch ran");
