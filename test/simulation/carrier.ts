@@ -118,12 +118,18 @@ export const cartNow = (): Cart => {
 /** The carts of all carriers. */
 export const allCarts = (): readonly Cart[] => carrier.carts;
 
+/** Whether it does not tell what its cart has, so that nobody can withdraw what the table does not know. */
+export const isCarrierSilent = (): boolean => carrier.character.compares === "only";
+
 export const hasCarrierFailed = (): boolean => carrier.hasFailed;
 
 export const isCarrierAdapted = (): boolean => carrier?.character.isAdapted ?? false;
 
 /** Whether it has denied that a checked-out cart is checked out. */
 export const hasCarrierLied = (): boolean => carrier.hasLied;
+
+/** Whether somebody else's words may have confirmed what it was not asked to compare, because its cart takes nothing more. */
+export const isUnseen = (): boolean => carrier.hasLied && carrier.character.compares !== undefined;
 
 export const hasCarrierSaidNothingTo = (task: Task): boolean => carrier.saidNothingTo.has(task);
 

@@ -7,7 +7,10 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
 } from "@aws-sdk/client-s3";
+import { fileOwner } from "../../shared/attachments/file-keys.ts";
+import { keys } from "../../shared/table/keys.ts";
 import { callService, decided } from "./service.ts";
+import { itemAt } from "./table.ts";
 import { after, between, outside, pick, say } from "./world.ts";
 
 /** S3 behind the client's `send`, and the malware scan that tags its objects. */
@@ -41,6 +44,16 @@ export const isClean = (key: string): boolean => !isScanned || hasBeenClean(obje
 const hasBeenClean = (object: StoredObject | undefined) => object?.scan === "NO_THREATS_FOUND" || !!object?.wasClean;
 
 export const storedObjects = (): Objects => objects;
+
+/** Brings back the earlier versions of files that were deleted since, whose metadata a restored table has again. */
+export const restoreFiles = (earlier: Objects): void => {
+  for (const [key, object] of earlier) {
+    const owner = fileOwner(key);
+    if (objects.has(key) || !owner || !itemAt(keys.attachment(owner.parent, owner.id))) continue;
+    objects.set(key, { ...object });
+    if (object.scan !== "NO_THREATS_FOUND") scan(key);
+  }
+};
 
 /** Tags an object some time after it was stored, as GuardDuty does, or fails and tries again. */
 const scan = (key: string, attempt = 1): void => {

@@ -28,9 +28,17 @@ export const errorNamed = (name: string, message = name) => Object.assign(new Er
 /** Two clocks differ by at most ten seconds, which is `clockSkewMs` of the checkout's limits. */
 const skewOf = (name: string) => Math.floor((chance(`${name} clock`) - 0.5) * 10_000);
 
+let isClosed = false;
+
+/** Begins or ends a maintenance, during which no function starts except the one that unlocks orders. */
+export const closeFunctions = (closed: boolean): void => {
+  isClosed = closed;
+};
+
 /** Runs a function in its own process, which continues without its caller until it ends, dies or times out. */
 const run = (name: string, handler: Handler, event: unknown, timeoutSeconds: number): Promise<unknown> =>
   new Promise((resolve, reject) => {
+    if (isClosed && !name.includes("release-lock")) return reject(errorNamed("Lambda.TooManyRequestsException"));
     const caller = currentTask();
     const skewMs = faultOf("process", name, ["skewed"]) ? skewOf(name) : 0;
     const slowMs = faultOf("process", name, ["slow"]) ? between(`${name} slow`, 200, 20_000) : 0;

@@ -43,6 +43,14 @@ const newLedger = (order: string, seal?: Seal) => ({
   /** The order at each of its versions, and the number of the commit that made it. */
   at: new Map<number, Seal>(),
   isCheckedOut: false,
+  /** Whether the table has gone back. */
+  hasGoneBack: false,
+  /** Whether the cart was checked out then, of which the table knows nothing. */
+  wasCheckedOut: false,
+  /** The time at which an operator has last asked to send each attachment again, by request and attachment. */
+  resentAt: new Map<string, number>(),
+  /** The time at which each place has last received its attachment. */
+  receivedAt: new Map<string, number>(),
   /** When it was last recorded that the carrier's cart is open. No call that began earlier may check it out. */
   openAt: Number.NEGATIVE_INFINITY,
 });
@@ -69,6 +77,26 @@ export const nameOf = (id: string): string => ledger.names.get(id) ?? id;
 
 /** A text with names in place of ids. */
 export const rename = (text: string): string => text.replaceAll(/[0-7][0-9A-HJKMNP-TV-Z]{25}/g, nameOf);
+
+/** What the ledger has from the table. */
+const factsOfTable = () => ({
+  versions: new Map(ledger.versions),
+  deletedAt: new Map(ledger.deletedAt),
+  seal: ledger.seal,
+  runs: new Set(ledger.runs),
+  changes: ledger.changes,
+  resentAt: new Map(ledger.resentAt),
+  at: new Map(ledger.at),
+});
+
+/** Remembers what the ledger has from the table. Returns a function that goes back to it. What was stored since then counts as deleted. */
+export const ledgerNow = (): (() => void) => {
+  const then = factsOfTable();
+  return () => {
+    for (const id of ledger.versions.keys()) if (!then.versions.has(id)) then.deletedAt.set(id, 0);
+    Object.assign(ledger, then);
+  };
+};
 
 export const orderPk = (): string => keys.order(ledger.order).pk;
 export const orderItem = (): Item => itemAt(keys.order(ledger.order)) ?? {};

@@ -7,6 +7,7 @@ import {
 import { handler as releaseLock } from "../../functions/checkout/release-lock.ts";
 import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
 import { handler as applyOrders } from "../../functions/tenants/apply-orders.ts";
+import { resend } from "../../infra/admin/resend.ts";
 import { settle } from "../../infra/admin/settle.ts";
 import { startCheckout } from "../../infra/admin/start-checkout.ts";
 import type { CartCall } from "../../infra/local/carrier-carts.ts";
@@ -20,7 +21,7 @@ import { eventOf } from "../support/requests/event.ts";
 import { allCarts, isCheckedOut as isCartCheckedOut } from "./carrier.ts";
 import { putSigned } from "./files.ts";
 import { errorNamed, invoke } from "./functions.ts";
-import { nameOf } from "./ledger.ts";
+import { forwardable, nameOf, receiptsBelow } from "./ledger.ts";
 import { judgeList, judgeUpload } from "./promises.ts";
 import { itemAt, itemsBelow } from "./table.ts";
 import { asOf, type Execution, executionOf, startExecution } from "./workflow.ts";
@@ -54,15 +55,28 @@ const handlers = await loadEndpoints(attachmentRoutes);
 
 let place: Place = { key: "", order: "", requests: [] };
 let isOperatorAbsent = false;
+type Added = { readonly id: string; readonly type: string };
+/** The requests that the ordering system has added. */
+let added: Added[] = [];
 /** The versions of attachments that a response has confirmed. */
 let confirmed = new Map<string, number>();
+
+/** Remembers what was confirmed. Returns a function that goes back to it. */
+export const confirmedNow = (): (() => void) => {
+  const then = new Map(confirmed);
+  return () => {
+    confirmed = then;
+  };
+};
 
 export const confirmedVersions = (): ReadonlyMap<string, number> => confirmed;
 
 export const beginPeople = (of: Place, withoutOperator = false): void => {
   place = of;
   isOperatorAbsent = withoutOperator;
+  added = [];
   confirmed = new Map();
+  commands = 0;
 };
 
 type Body = { readonly json?: object; readonly form?: Buffer; readonly id?: string; readonly key?: string | undefined };
@@ -233,10 +247,24 @@ const list = async (named: string) => {
   judgeList(parent.id, before, listed);
 };
 
+const applyRequest = ({ id, type }: Added) => {
+  const file = { requests: { late: { id, order: place.order, type } } };
+  return invoke("request", "adds a request", Object(applyOrders), file, 60).catch(() => undefined);
+};
+
 const addRequest = async (named: string) => {
-  const type = chance(`${named} type`) < 0.8 ? forwardableType : "PORT_IN";
-  const file = { requests: { late: { id: newId(), order: place.order, type } } };
-  await invoke("request", "adds a request", Object(applyOrders), file, 60).catch(() => undefined);
+  const request = { id: newId(), type: chance(`${named} type`) < 0.8 ? forwardableType : "PORT_IN" };
+  added.push(request);
+  await applyRequest(request);
+};
+
+/** After a restore, the ordering system adds the requests again that the table does not know. */
+export const addRequestsAgain = async (): Promise<void> => {
+  for (const request of added)
+    for (let attempt = 1; attempt <= 5 && !itemAt(keys.request(request.id)); attempt += 1) {
+      await pass(between(numbered("adds again"), 20, 20_000));
+      await applyRequest(request);
+    }
 };
 
 const letterOf = ({ type }: Parent) => `letter of the ${type}`;
@@ -261,13 +289,20 @@ const startByItself = async (): Promise<Execution | undefined> =>
 const startByOperator = async () =>
   isOperatorAbsent ? startByItself() : executionOf(await startCheckout(place.order));
 
+let commands = 0;
+
+export const commandsInProgress = (): number => commands;
+
 /** Runs an operator's command, which may fail and is repeated later. */
 const quietly = async <T>(command: () => Promise<T>): Promise<T | undefined> => {
+  commands += 1;
   try {
     return await command();
   } catch (error) {
     say(() => `${currentTask().name} is told: ${error instanceof Error ? error.message : error}`);
     return undefined;
+  } finally {
+    commands -= 1;
   }
 };
 
@@ -360,7 +395,30 @@ export const operate = async (): Promise<void> => {
     await pass(between(`run ${run} wait`, 1_000, 600_000));
     if (areFaultsOver()) return;
     if (!isOperatorAbsent && faultOf("operator", `after run ${run - 1}`, ["settles"])) await quietly(settleDoubt);
+    await resendSome(`after run ${run - 1}`);
     execution = await quietly(startByOperator);
+  }
+};
+
+/** Sometimes, an operator has what was sent sent again: all, or one attachment. The command refuses that where it would do harm. */
+const resendSome = async (named: string) => {
+  if (isOperatorAbsent || !faultOf("operator", named, ["resends"])) return;
+  const sent = new Set(
+    forwardable()
+      .flatMap(receiptsBelow)
+      .map(({ attachment }) => String(attachment)),
+  );
+  const one = [...sent][Math.floor(chance(`${named} resends which`) * sent.size)];
+  const attachments = one === undefined || chance(`${named} resends all`) < 0.5 ? [] : [one];
+  say(() => `${currentTask().name} resends ${attachments.map(nameOf).join() || "all"}`);
+  await quietly(() => resend(place.order, attachments, { json: false }));
+};
+
+/** Operators who resend at any time, also while a run starts. */
+export const resendAtAnyTime = (): void => {
+  for (const time of ["once", "again"]) {
+    const name = `operator resends ${time}`;
+    start(newTask(name), between(name, 1_000, 3_600_000), () => resendSome(name));
   }
 };
 

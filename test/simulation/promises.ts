@@ -14,6 +14,8 @@ import {
   hasCarrierLied,
   hasCarrierMoved,
   hasCarrierSaidNothingTo,
+  isCarrierSilent,
+  isUnseen,
 } from "./carrier.ts";
 import { isClean, storedObjects } from "./files.ts";
 import {
@@ -59,6 +61,7 @@ export const judgeCommit = (changes: readonly Change[], task: Task): void => {
     if (key.sk === "CHECKOUT" && confirmedTo.delete(task))
       hold("a 2xx is recorded at once", after?.checked_out === true, task.name);
     if (key.sk.startsWith("RECEIPT#") && after?.state === "pending") noteAnnouncement(task, key, after);
+    if (key.sk.startsWith("RECEIPT#") && after && task.name.startsWith("operator")) noteResend(key, after);
     if (key.sk.startsWith("RECEIPT#") && after?.state === "refused" && before?.state !== "refused")
       judgeVerdict(key, after);
   }
@@ -76,10 +79,25 @@ export const noteRefusal = (place: string): void => {
   ledger.refused.add(place);
 };
 
+const placeOf = ({ pk }: Key, { attachment }: Item) => `${pk.replace("REQUEST#", "")}/${attachment}`;
+
+/** Notes that an operator has asked to send an attachment again, which is all that an operator changes of a receipt. */
+const noteResend = (key: Key, receipt: Item) => {
+  ledger.resentAt.set(placeOf(key, receipt), elapsed());
+};
+
 /** A word about the token, or of a proxy, refuses no letter. */
-const judgeVerdict = ({ pk }: Key, { attachment }: Item) => {
-  const place = `${pk.replace("REQUEST#", "")}/${attachment}`;
+const judgeVerdict = (key: Key, receipt: Item) => {
+  const place = placeOf(key, receipt);
   hold("only the carrier refuses a letter", ledger.refused.has(place), place);
+};
+
+/** Called when the table has gone back. Nothing of the time since is owed, and of a cart that was checked out then, the table knows nothing. */
+export const noteRestore = (): void => {
+  sinceFinish = [];
+  ledger.hasGoneBack = true;
+  ledger.wasCheckedOut ||= ledger.isCheckedOut && orderItem().state === "CART";
+  noteLock(runItem());
 };
 
 const isOrder = ({ pk, sk }: Key) => pk === orderPk() && sk === pk;
@@ -144,7 +162,7 @@ const judgeRun = (before: Item, after: Item, task: Task) => {
   }
   noteLock(before, after);
   hold("a 2xx is never forgotten", !before.checked_out || after.checked_out === true, named);
-  const isOpenOrDenied = !cartNow().checked_out || (hasCarrierLied() && !before.checked_out);
+  const isOpenOrDenied = !cartNow().checked_out || ledger.wasCheckedOut || (hasCarrierLied() && !before.checked_out);
   if (ends("CRASHED")) hold("only a run whose execution has ended has crashed", !isKnownToRun(run), named);
   if (ends("FAILED", "CRASHED") && !after.outcome_unknown)
     hold("a failed run leaves the cart open, or a doubt", isOpenOrDenied, named);
@@ -187,6 +205,7 @@ const judgeReason = (reason: string) => {
 };
 
 const judgeCounts = (promise: string, reported: Missing, truths: readonly Truth[]) => {
+  if (ledger.wasCheckedOut || isUnseen()) return;
   for (const name of ["not_forwarded", "not_withdrawn"] as const) {
     const counts = truths.map((truth) => truth[name]);
     // A step does not read everything at once, so it may count an old late change together with a newer one.
@@ -264,12 +283,16 @@ export const judgeCall = (
   const [, request = "", id = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
   const place = `${request}/${id}`;
   const [had, has] = [before.held[place], cart.held[place]];
-  if (method === "PUT" && had !== has)
-    judgePut(`${allCarts().indexOf(cart)} ${place}`, id, idempotencyKey ?? "", had !== undefined);
+  if (method === "PUT" && had !== has) {
+    ledger.receivedAt.set(`${allCarts().indexOf(cart)} ${place}`, elapsed());
+    judgePut(cart, place, idempotencyKey ?? "", had !== undefined);
+  }
   if (method === "DELETE" && had) hold("only deleted attachments are withdrawn", ledger.deletedAt.has(id), place);
   if (method !== "POST" || before.checked_out) return;
-  // After a wrong answer of the first carrier or its support, a second carrier gets the order, too.
-  hold("an order is placed once", !ledger.isCheckedOut || hasCarrierLied(), String(runItem().run));
+  // After a wrong answer of the first carrier or its support, or if the table has forgotten the first carrier's, a second carrier gets the
+  // order, too.
+  const isForgotten = ledger.wasCheckedOut && hasCarrierMoved();
+  hold("an order is placed once", !ledger.isCheckedOut || hasCarrierLied() || isForgotten, String(runItem().run));
   ledger.isCheckedOut = true;
   hold("no late call checks out a cart that counts as open", begunAt > ledger.openAt, String(runItem().run));
   judgeCart(cart);
@@ -288,21 +311,24 @@ const judgeCount = (place: string, key: string) => {
   hold("a run sends no letter more than five times", isFew, `${named}: ${keysOfRun.size}`);
 };
 
-const judgePut = (place: string, id: string, key: string, wasHeld: boolean) => {
+const judgePut = (cart: Cart, of: string, key: string, wasHeld: boolean) => {
+  const place = `${allCarts().indexOf(cart)} ${of}`;
+  const id = of.split("/")[1] ?? "";
   judgeCount(place, key);
   const earlier = ledger.sentAs.get(place);
   ledger.sentAs.set(place, key);
   // Another version is another call, even if its metadata were changed back. What differs from the manifest is sent again, perhaps
   // before an earlier call acts late.
   const isOther =
-    !wasHeld || earlier === key || versionIn(earlier) !== versionIn(key) || ledger.differedAt > 0 || hasCarrierMoved();
+    !wasHeld || earlier === key || versionIn(earlier) !== versionIn(key) || isSentAgain() || ledger.resentAt.has(of);
   hold("nothing is sent twice", isOther, `${place}, ${key}`);
   const [item] = ledger.versions.get(id) ?? [];
   const parent = parentIn(String(item?.pk));
   hold("only what is clean is sent", !parent || ledger.deletedAt.has(id) || isClean(fileKey(parent, id)), place);
 };
 
-const judgeCart = ({ held }: Cart) => {
+const judgeCart = (cart: Cart) => {
+  const { held } = cart;
   const { outcome_unknown, status } = runItem();
   hold("a call that may act is known", outcome_unknown === true, `the cart is checked out, ${status}`);
   const { seal } = ledger;
@@ -312,6 +338,7 @@ const judgeCart = ({ held }: Cart) => {
     for (const [id, item] of attachments) {
       expected.add(`${request}/${id}`);
       judgeHeld(`${id} under ${request}`, item, held[`${request}/${id}`]);
+      judgeResend(`${request}/${id}`, allCarts().indexOf(cart));
     }
   }
   for (const [place, { attachment_id }] of Object.entries(held))
@@ -329,6 +356,12 @@ const judgeHeld = (named: string, item: Item, held: Cart["held"][string] | undef
   hold("the carrier has the file", held.sha256 === item.sha256 && held.bytes === item.bytes, named);
 };
 
+const judgeResend = (place: string, cart: number) => {
+  const [resentAt, receivedAt = 0] = [ledger.resentAt.get(place), ledger.receivedAt.get(`${cart} ${place}`)];
+  const isReceived = resentAt === undefined || receivedAt > resentAt || ledger.deletedAt.has(place.split("/")[1] ?? "");
+  hold("what an operator has resent reaches the carrier again", isReceived, place);
+};
+
 /** Whether an attachment was deleted before the order was sealed. One that was deleted later stays, and is reported. */
 const wasGone = (id: string) => (ledger.deletedAt.get(id) ?? Number.POSITIVE_INFINITY) < (ledger.seal?.at ?? 0);
 
@@ -337,7 +370,8 @@ const wasGone = (id: string) => (ledger.deletedAt.get(id) ?? Number.POSITIVE_INF
 export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): Promise<void> => {
   sinceFinish = [];
   const isDone = orderItem().state === "CHECKED_OUT";
-  hold("once faults stop, every order can be checked out", isDone, String(runItem().reason));
+  const isPossible = !(ledger.hasGoneBack && isCarrierSilent());
+  hold("once faults stop, every order can be checked out", isDone || !isPossible, String(runItem().reason));
   hold("a checked-out order is checked out at the carrier", !isDone || ledger.isCheckedOut, "nobody has called it");
   if (isDone) judgeCounts("late changes are reported", await lateChanges(ledger.order), [truth()]);
   for (const request of forwardable()) for (const receipt of receiptsBelow(request)) judgeReceipt(request, receipt);
@@ -350,9 +384,11 @@ export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): 
     hold("check finds nothing", level !== "violation", `${rule}: ${at}: ${detail}`);
 };
 
-const isSentAgain = () => ledger.differedAt > 0 || hasCarrierMoved();
+/** In a table that has gone back, the number of a version comes again with other metadata. */
+const isSentAgain = () => ledger.differedAt > 0 || hasCarrierMoved() || ledger.hasGoneBack;
 
 const judgeReceipt = (request: string, { attachment, state, sent }: Item) => {
+  if (ledger.wasCheckedOut || isUnseen()) return;
   // A receipt may be of the first carrier, after the order has moved to the second.
   const held = allCarts().map((cart) => cart.held[`${request}/${attachment}`]);
   const isTrue =

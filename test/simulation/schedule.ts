@@ -20,6 +20,7 @@ import {
   react,
   recover,
   refusedLetter,
+  resendAtAnyTime,
   startPeople,
   sweepDaily,
   tellOfEnd,
@@ -35,6 +36,7 @@ import {
   noteRefusal,
   noteStep,
 } from "./promises.ts";
+import { restoreTable } from "./restore.ts";
 import { allItems, beginTable, removeExpired } from "./table.ts";
 import { beginWorkflow } from "./workflow.ts";
 import {
@@ -208,6 +210,8 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   startPeople(Math.ceil(between("people", 2, 12)), longest);
   if (isSo("customer keeps changing")) keepChanging(longest);
   loseCarts(longest * 4);
+  if (character.compares) restoreTable();
+  resendAtAnyTime();
   start(newTask("operator"), between("operator at", 1, longest), operate);
   const sweeps = isSo("files swept");
   if (sweeps) sweepDaily(4);

@@ -82,6 +82,9 @@ export const asOf = (execution: Execution, time: number): Partial<Execution> | u
 
 export const executionOf = (name: string): Execution | undefined => executions.get(name);
 
+export const runningExecutions = (): Execution[] =>
+  [...executions.values()].filter(({ status }) => status === "RUNNING");
+
 /** Starts an execution, or returns a running one of this name and input. Returns undefined if another has used the name. */
 export const startExecution = (name: string, input: string): Execution | undefined => {
   const existing = executions.get(name);
