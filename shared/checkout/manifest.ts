@@ -58,9 +58,10 @@ type Correction = { readonly request: string; readonly before?: Receipt; readonl
 export const correctionsOf = ({ requests, receipts }: OrderReceipts, said: unknown, carrier: string): Correction[] => {
   const now = new Date().toISOString();
   const all = receipts.flatMap(({ request, receipt }): Correction[] => {
-    const isDecided = receipt.state === "forwarded" || receipt.state === "withdrawn";
-    if (receipt.carrier === carrier && !isDecided) return [];
-    // If the carrier has changed and changed back, it may even have what the other one has confirmed since.
+    // The next round forwards or withdraws it anyway.
+    const isDue = receipt.state !== "forwarded" && receipt.state !== "withdrawn" && receipt.held !== "no";
+    if (receipt.carrier === carrier && isDue) return [];
+    // If the carrier has changed and changed back, it may even have what the other one has confirmed, or what its own receipt denies.
     const held = isForwarded(receipt, carrier) ? "yes" : "perhaps";
     return [{ request, before: receipt, receipt: { ...forgotten(receipt, now), carrier, held } }];
   });

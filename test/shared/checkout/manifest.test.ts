@@ -223,6 +223,19 @@ describe("a 412 to the checkout of the cart", () => {
     expect(scripted.keys.at(-2)).toBe(`forward-${order.requests[0]}-${order.attachment}-1-1`);
   });
 
+  it("without a list leads to the withdrawal even of a deleted letter that its receipt denies", async () => {
+    const order = await orderWithOneAttachment();
+    const deleted = await order.attach(0);
+    vi.stubEnv("CARRIER_URL", scripted.url);
+    scripted.respondWith((call) => (call.includes(deleted) ? 404 : 204));
+    expect((await checkOut(order.id)).status).toBe("FAILED");
+    expect((await receiptsOf(order.requests[0] ?? "")).map(({ held }) => held).sort()).toEqual(["no", "yes"]);
+    // Before that, the carrier may have confirmed it, if another carrier's confirmation has replaced that receipt.
+    await order.remove(0, deleted);
+    const { status, calls } = await checkOutWith(order, differs(""), done);
+    expect([status, calls.sort()]).toEqual(["SUCCEEDED", ["DELETE", "POST", "POST", "PUT"]]);
+  });
+
   it.each<[string, CarrierResponse]>([
     ["is a page", differs("<html>")],
     ["has no end", differs(`{"attachments":["${"x".repeat(4_100_000)}`)],
