@@ -85,7 +85,7 @@ describe.skipIf(process.platform === "win32")("./patchbay", () => {
     mkdirSync(folder, { recursive: true });
     const { child, ready, output } = services.spawnService(["--data", "here"], {
       INIT_CWD: folder,
-      npm_package_name: "patchbay",
+      npm_lifecycle_event: "start",
     });
     expect(await ready, output.stderr).toBe(true);
     child.kill("SIGTERM");
