@@ -28,7 +28,10 @@ const pointInTime = (): (() => void) => {
   };
 };
 
-/** Without the executions that are in progress, no step goes on with what it has read in the former table. */
+/**
+ * An execution that goes on seals the order by a version that it has read in the former table, whose number may come again: in one of
+ * 1,000 schedules, that missed a letter.
+ */
 const stopExecutions = (): void => {
   for (const execution of runningExecutions()) execution.end("ABORTED", errorNamed("Aborted"));
 };

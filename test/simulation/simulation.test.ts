@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -37,7 +38,9 @@ describe("the simulation", { timeout: 2_400_000 }, () => {
 
 it.each(Object.values(mistakes))("the code has the text of each mistake: $file, $code", (mistake) => {
   const source = readFileSync(join(root, mistake.file), "utf8");
-  expect(withMistake(source, mistake)).not.toBe(source);
+  const mistaken = withMistake(source, mistake);
+  expect(mistaken).not.toBe(source);
+  expect(stripTypeScriptTypes(mistaken)).not.toBe("");
 });
 
 const tried = byExtent({ sample: [], most: sampleOf(Object.entries(mistakes), 7), all: Object.entries(mistakes) });
