@@ -3,7 +3,7 @@ import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
 import { type FaultKind, faultKinds } from "../support/fault-proxy/proxy.ts";
-import { configuredTimeouts, shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
+import { configuredTimeouts, replaceTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { type Tenants, tenants } from "../support/fixtures/tenants.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
 import type { ReceivedResponse } from "../support/requests/client.ts";
@@ -120,7 +120,7 @@ const failures = async (t: Tenants, route: Route, { proxy, ifMatch, ...fault }: 
 let index = 0;
 
 // deadline.test.ts tests requests with the configured timeouts.
-beforeAll(() => shortenTimeouts(() => timeoutMs));
+beforeAll(() => void replaceTimeouts(() => timeoutMs));
 
 it.each(sampledRoutes.map((route) => [route.name, route] as const))(
   "an endpoint returns a documented response under every fault of every AWS call, and a retry succeeds %s",

@@ -7,7 +7,7 @@ import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
 import { scan } from "../../shared/table/read.ts";
 import type { FaultKind } from "../support/fault-proxy/proxy.ts";
-import { shortenTimeouts } from "../support/fault-proxy/timeouts.ts";
+import { replaceTimeouts } from "../support/fault-proxy/timeouts.ts";
 import { form, pdf } from "../support/fixtures/attachments.ts";
 import { newOrder } from "../support/fixtures/orders.ts";
 import { addMessagingNumbers, tenants } from "../support/fixtures/tenants.ts";
@@ -33,7 +33,7 @@ const planted = {
 
 const t = await tenants();
 let timeoutMs = 5_000;
-beforeAll(() => shortenTimeouts(() => timeoutMs));
+beforeAll(() => void replaceTimeouts(() => timeoutMs));
 afterEach(() => [proxies.table.arm(), proxies.files.arm()]);
 
 /** Texts that only a carrier or its adapter may see. Whoever has a signed URL can read or write the file. */

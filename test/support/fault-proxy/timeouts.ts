@@ -15,15 +15,16 @@ type Handler = {
 /** The configured timeouts of each client of the service, by the port that it calls. */
 export const configuredTimeouts = new Map<number, Timeouts>();
 
-/** Replaces the timeout of every SDK call. The new one may depend on DynamoDB's operation. */
-export const shortenTimeouts = (timeoutMs: (operation: string) => number): void => {
+/** Replaces the timeout of every SDK call. It may depend on DynamoDB's operation. Returns a function that restores the timeouts. */
+export const replaceTimeouts = (timeoutMs: (operation: string) => number): (() => void) => {
   const prototype: Handler = Object.getPrototypeOf(new DynamoDBClient({}).config.requestHandler);
   const { handle } = prototype;
-  vi.spyOn(prototype, "handle").mockImplementation(function (this: Handler, request, options) {
+  const replaced = vi.spyOn(prototype, "handle").mockImplementation(function (this: Handler, request, options) {
     configuredTimeouts.set(request.port ?? 0, this.httpHandlerConfigs());
     return handle.call(this, request, {
       ...options,
       requestTimeout: timeoutMs(request.headers["x-amz-target"]?.split(".")[1] ?? ""),
     });
   });
+  return () => replaced.mockRestore();
 };
