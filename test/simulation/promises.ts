@@ -356,7 +356,9 @@ const judgeHeld = (named: string, item: Item, held: Cart["held"][string] | undef
   hold("the carrier has the file", held.sha256 === item.sha256 && held.bytes === item.bytes, named);
 };
 
+/** After the table has gone back, a key may come again, and the carrier repeats its earlier response. Its cart is compared all the same. */
 const judgeResend = (place: string, cart: number) => {
+  if (ledger.hasGoneBack) return;
   const [resentAt, receivedAt = 0] = [ledger.resentAt.get(place), ledger.receivedAt.get(`${cart} ${place}`)];
   const isReceived = resentAt === undefined || receivedAt > resentAt || ledger.deletedAt.has(place.split("/")[1] ?? "");
   hold("what an operator has resent reaches the carrier again", isReceived, place);
