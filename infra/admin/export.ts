@@ -143,7 +143,7 @@ const isSecret = (name: string) => name.endsWith("_secret") || name === "sha256"
 
 /** Returns what is exported of a record. This is its attributes, and in whose partition it is. */
 const exported = ({ kind, item }: AccountRecord, { state }: Export): object => {
-  const { pk, sk: _, lookup: _index, ...attributes } = item;
+  const { pk, sk: _, lookup: _index, write_id: _write, ...attributes } = item;
   const hasSecrets = kind === "switches" || kind === "keys";
   const all = { ...attributes, ...(kind === "keys" && { sha256: pk.replace("KEY#", "") }) };
   const allowed = Object.entries(all).filter(([name]) => state.with_secrets || !hasSecrets || !isSecret(name));

@@ -86,6 +86,7 @@ describe("account export", () => {
         },
       }),
     );
+    for (const name of ["pk", "sk", "write_id"]) expect(linesOf("receipts")[0]).not.toHaveProperty(name);
     const names = Object.keys(contentsOf(folder)).filter((name) => !/^files\/\w{26}\/\w{26}$/.test(name));
     expect(names).toEqual(["SHA256SUMS", "export.json", ...Object.keys(numbers).map((kind) => `${kind}.jsonl`)].sort());
     expect(linesOf("accounts").map(({ name }) => name)).toEqual(tree.all.map((_, level) => `Zebra ${level}`));
