@@ -43,3 +43,6 @@ export const limits = {
  * Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */
 export const lambdaResponseBytes = 6_291_556;
+
+/** The most problems or warnings that a response to a file of `patchbay apply` has. A file can have a hundred thousand. */
+export const maxProblems = 1_000;

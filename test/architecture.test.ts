@@ -197,9 +197,10 @@ describe("the CLI", () => {
     expect(clientsOf(file)).toEqual(clients);
   });
 
-  it("begins without the schema of switches", () => {
-    expect(loadedWith("infra/admin/accounts.ts")).toContain("shared/tenants/tenant-schema.ts");
-    expect(loadedWith("infra/admin/accounts.ts")).not.toContain("shared/switches/switch-schema.ts");
+  it("begins without the schema of switches and without what `apply` needs", () => {
+    const loaded = [...loadedWith("infra/admin/accounts.ts"), ...loadedWith("infra/admin/find-command.ts")];
+    expect(loaded).toContain("shared/tenants/tenant-schema.ts");
+    expect(loaded.filter((file) => /switch-schema|apply-plan/.test(file))).toEqual([]);
   });
 });
 

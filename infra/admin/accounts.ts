@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError } from "commander";
 import pLimit from "p-limit";
 import { type CountedAccount, readCountedAccount } from "../../shared/tenants/accounts.ts";
-import { type Caller, change, create } from "./apply-command.ts";
 import { UsageError } from "./command-errors.ts";
 import { ask } from "./confirm.ts";
 import type { EraseOptions } from "./erase-command.ts";
 import type { ExportOptions } from "./export.ts";
 import { accountsBelow, findAccount, parseId } from "./lookups.ts";
+import type { Caller } from "./operator.ts";
 import { type Format, printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
@@ -55,10 +55,12 @@ const createAccount = async ({ name, parent, attachments, yes, ...called }: NewA
   if (parent === undefined && process.stdin.isTTY && !yes) await ask(`Create ${name} as a root account? ${lasting}`);
   else if (parent === undefined) console.error(safe(`${name} is a root account. ${lasting}`));
   const features = { ordering_attachment_access: attachments };
+  const { create } = await import("./apply-command.ts");
   printRecord(await create("accounts", { name, parent: parent ?? null, features }, called), called);
 };
 
 const changeAccount = async (id: string, entry: object, called: Format & Caller): Promise<void> => {
+  const { change } = await import("./apply-command.ts");
   await change("accounts", (await findAccount(id)).id, entry, called);
   printRecord(accountDetails(await findAccount(id)), called);
 };

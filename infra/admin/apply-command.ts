@@ -3,33 +3,17 @@ import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
 import type { Command } from "commander";
 import { ApiError } from "../../shared/errors.ts";
-import type { Origin } from "../../shared/history/record.ts";
 import { repeatedNames } from "../../shared/schema/check.ts";
 import { backOff } from "../../shared/table/client.ts";
 import type { Precondition } from "../../shared/table/optimistic-update.ts";
-import { apply, countsOf, PartlyAppliedError } from "../../shared/tenants/apply.ts";
+import { PartlyAppliedError } from "../../shared/tenants/applied.ts";
+import { apply, countsOf } from "../../shared/tenants/apply.ts";
 import { isDryRun, type SectionName, tenantsJsonSchema } from "../../shared/tenants/apply-schema.ts";
 import { CommandError, messageOf } from "./command-errors.ts";
+import { type Caller, operatorOrigin } from "./operator.ts";
 import { type Format, printJson, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { add } from "./usage.ts";
-
-/** The ARN of this process's principal on AWS, or `local` for a local stack or an emulator. */
-const principal = async (): Promise<string> => {
-  if (process.env.AWS_ENDPOINT_URL_DYNAMODB || process.env.AWS_ENDPOINT_URL) return "local";
-  const { STS } = await import("@aws-sdk/client-sts");
-  const { Arn } = await new STS({ maxAttempts: 2 }).getCallerIdentity({});
-  return Arn ?? "unknown";
-};
-
-/** The option `--on-behalf-of` of a command that changes something. Its event records the text. */
-export type Caller = { readonly onBehalfOf?: string };
-
-export const operatorOrigin = async ({ onBehalfOf }: Caller): Promise<Origin> => ({
-  now: new Date(),
-  actor: { type: "operator", id: await principal(), ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }) },
-  request_id: null,
-});
 
 /** Applies one entry. `describe` converts a problem with a property to an error message. */
 const applyOne = async (

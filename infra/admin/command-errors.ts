@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { ApiError } from "../../shared/errors.ts";
-import { PartlyAppliedError } from "../../shared/tenants/apply.ts";
-import { maxProblems } from "../../shared/tenants/apply-plan.ts";
+import { maxProblems } from "../../shared/limits.ts";
+import { PartlyAppliedError } from "../../shared/tenants/applied.ts";
 import { safe, safeLines } from "./output.ts";
 
 /** An error whose message tells the operator what to do. The CLI prints it and exits with 1. */

@@ -8,10 +8,10 @@ import { openFile } from "../../shared/attachments/files.ts";
 import { FileError, verified } from "../../shared/checkout/carrier-form.ts";
 import { recordOf } from "../../shared/history/record.ts";
 import { transact } from "../../shared/table/write.ts";
-import { type Caller, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { downloadName } from "./download-name.ts";
 import { findAttachment } from "./find-attachment.ts";
+import { type Caller, operatorOrigin } from "./operator.ts";
 import { type Format, printRecord } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 

@@ -20,9 +20,9 @@ import { lock } from "../local/data.ts";
 import { isDiskFull } from "../local/disk-full.ts";
 import { makeFolder, readJsonFile, writeJson } from "../local/json-file.ts";
 import { type AccountRecord, recordKinds, recordsOf, skippingUntil } from "./account-records.ts";
-import { type Caller, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { finder } from "./lookups.ts";
+import { type Caller, operatorOrigin } from "./operator.ts";
 import { type Format, printRecord, safe } from "./output.ts";
 import { formatCount, withProgress } from "./progress.ts";
 

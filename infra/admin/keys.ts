@@ -2,10 +2,11 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Precondition } from "../../shared/table/optimistic-update.ts";
 import { readUser } from "../../shared/tenants/accounts.ts";
 import { apply } from "../../shared/tenants/apply.ts";
-import { type Caller, change, changeAsRead, create, operatorOrigin } from "./apply-command.ts";
+import { change, changeAsRead, create } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { confirm } from "./confirm.ts";
 import { keyByReference, keysOf, ofAccounts, ownerOf, parseId, printOwned, type StoredKey } from "./lookups.ts";
+import { type Caller, operatorOrigin } from "./operator.ts";
 import { type Format, printRecord } from "./output.ts";
 import { add } from "./usage.ts";
 

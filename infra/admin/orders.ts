@@ -6,7 +6,6 @@ import { keys } from "../../shared/table/keys.ts";
 import { getMany, parseItem } from "../../shared/table/read.ts";
 import { requestsOfOrder } from "../../shared/tenants/orders.ts";
 import { OrderState, Request } from "../../shared/tenants/tenant-schema.ts";
-import { type Caller, create } from "./apply-command.ts";
 import { UsageError } from "./command-errors.ts";
 import { ask } from "./confirm.ts";
 import {
@@ -19,6 +18,7 @@ import {
   readOrders,
   withAccountNames,
 } from "./lookups.ts";
+import type { Caller } from "./operator.ts";
 import { type Format, printParts, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { failureOf, readActualRun } from "./start-checkout.ts";
@@ -117,9 +117,10 @@ export const addOrderCommands = (order: Command): void => {
   add(order, "create", "create an order")
     .requiredOption("--account <id>", "the account that owns it", parseId)
     .addOption(new Option("--state <state>", "its state").choices(OrderState.options).default("CART"))
-    .action(async ({ account, state, ...called }: Format & Caller & { account: string; state: string }) =>
-      printRecord(await create("orders", { account, state }, called), called),
-    );
+    .action(async ({ account, state, ...called }: Format & Caller & { account: string; state: string }) => {
+      const { create } = await import("./apply-command.ts");
+      printRecord(await create("orders", { account, state }, called), called);
+    });
   add(order, "list", "list the orders of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
     .option("--failed", "only those whose last checkout has failed or crashed, with the reason")
@@ -212,9 +213,10 @@ export const addRequestCommands = (request: Command): void => {
     .requiredOption("--order <id>", "the order", parseId)
     .requiredOption("--type <type>", "ADD_MESSAGING_NUMBERS, or any other type")
     .option("--account <id>", "the account that owns it: the order's account (the default) or one below it", parseId)
-    .action(async ({ order, type, account, ...called }: NewRequest) =>
-      printRecord(await create("requests", { order, type, ...(account && { account }) }, called), called),
-    );
+    .action(async ({ order, type, account, ...called }: NewRequest) => {
+      const { create } = await import("./apply-command.ts");
+      printRecord(await create("requests", { order, type, ...(account && { account }) }, called), called);
+    });
   add(request, "list", "list the requests of an order")
     .requiredOption("--order <id>", "the order", parseId)
     .action(async ({ order, json }: Format & { order: string }) =>

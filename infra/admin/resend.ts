@@ -6,9 +6,9 @@ import { recordOf } from "../../shared/history/record.ts";
 import type { Write } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { transact } from "../../shared/table/write.ts";
-import { type Caller, operatorOrigin } from "./apply-command.ts";
 import { CommandError } from "./command-errors.ts";
 import { findOrder } from "./lookups.ts";
+import { type Caller, operatorOrigin } from "./operator.ts";
 import { type Format, printRecord } from "./output.ts";
 import { lastRun } from "./start-checkout.ts";
 

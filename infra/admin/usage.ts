@@ -2,7 +2,7 @@ import { type Command, type CommanderError, InvalidArgumentError, type Option } 
 import { closestMatch } from "leven";
 import * as z from "zod/mini";
 import { limits } from "../../shared/limits.ts";
-import { OnBehalfOf } from "../../shared/tenants/apply-schema.ts";
+import { OnBehalfOf } from "../../shared/schema/fields.ts";
 import { UsageError } from "./command-errors.ts";
 import { parseId } from "./lookups.ts";
 

@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { knownPermissions } from "../../shared/tenants/permissions.ts";
 import type { User } from "../../shared/tenants/tenant-schema.ts";
-import { type Caller, change, changeAsRead, create } from "./apply-command.ts";
+import { change, changeAsRead, create } from "./apply-command.ts";
 import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./lookups.ts";
+import type { Caller } from "./operator.ts";
 import { type Format, printRecord, safe } from "./output.ts";
 import { add } from "./usage.ts";
 

@@ -73,6 +73,9 @@ export const nameText = (max: number) =>
 /** The name of an attachment, a switch or an account. */
 export const Name = nameText(limits.nameLength);
 
+/** For whom an operator makes a change, in the operator's words. */
+export const OnBehalfOf = nameText(limits.onBehalfOfLength);
+
 /** Keeps numbers of any length finite. A number outside the allowed range stays outside it. */
 const clampedNumber = (digits: string) => Math.min(Math.max(Number(digits), -1e9), 1e9);
 

@@ -4,6 +4,7 @@ import leven from "leven";
 import { invalid, type Problem } from "../errors.ts";
 import type { EventType } from "../history/event.ts";
 import { type Changes, type Origin, recordOf } from "../history/record.ts";
+import { maxProblems } from "../limits.ts";
 import { pointer } from "../schema/check.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
@@ -41,9 +42,6 @@ export type Result = {
 type Path<S extends SectionName = SectionName> = readonly [S, string];
 
 export type Planned = EntryWrites & { readonly path: Path; readonly result: Result };
-
-/** More problems or warnings would not fit into a response. A file can have a hundred thousand. */
-export const maxProblems = 1_000;
 
 type Options = {
   readonly sections: readonly SectionName[];

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { type Problem, problemIn } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { check, pointer, unknownProperties } from "../schema/check.ts";
-import { Name, nameText, nonBlankText } from "../schema/fields.ts";
+import { Name, nameText, nonBlankText, OnBehalfOf } from "../schema/fields.ts";
 import { OrderState } from "./tenant-schema.ts";
 
 /** A name in the same file, or the id of something that exists. */
@@ -17,9 +17,6 @@ const OwnId = z.optional(
       z.toUpperCase(),
     ),
 );
-
-/** For whom an operator makes a change, in the operator's words. */
-export const OnBehalfOf = nameText(limits.onBehalfOfLength);
 
 const DateTime = z.iso
   .datetime({ offset: true, error: "must be an ISO 8601 date and time, with Z or an offset" })

@@ -1,5 +1,5 @@
 import {
-  ApiError,
+  type ApiError,
   asApiError,
   internalError,
   invalid,
@@ -11,31 +11,11 @@ import type { Origin } from "../history/record.ts";
 import { lambdaResponseBytes } from "../limits.ts";
 import { backOff } from "../table/client.ts";
 import type { Precondition } from "../table/optimistic-update.ts";
+import { type Applied, PartlyAppliedError } from "./applied.ts";
 import { type Planned, planFile, type Result } from "./apply-plan.ts";
 import { type SectionName, sectionNames } from "./apply-schema.ts";
 import type { Warning } from "./permissions.ts";
 import { writeAll } from "./transactions.ts";
-
-/** The results of a file's entries, by their names. */
-export type Applied = Readonly<Record<SectionName, Readonly<Record<string, Result>>>> & {
-  readonly warnings?: readonly Warning[];
-};
-
-/**
- * A transaction failed, or was not begun, after others were written. `applied` is what was written. There is no cause if the stored
- * data had changed, or if the signal ended the writes.
- */
-export class PartlyAppliedError extends Error {
-  readonly applied: Applied;
-  readonly isMendable: boolean;
-  constructor(applied: Applied, cause: unknown) {
-    const isMendable = cause === undefined || cause instanceof ApiError;
-    const advice = " Apply it again to complete it; give entries without an id the id shown here.";
-    super(`Only a part of the file is applied.${isMendable ? advice : ""}`, { cause });
-    this.applied = applied;
-    this.isMendable = isMendable;
-  }
-}
 
 type Options = {
   readonly dryRun?: boolean;

@@ -5,7 +5,8 @@ import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { type Applied, apply } from "../../../shared/tenants/apply.ts";
+import type { Applied } from "../../../shared/tenants/applied.ts";
+import { apply } from "../../../shared/tenants/apply.ts";
 import { operator } from "../../support/fixtures/apply.ts";
 import { runNode } from "../../support/processes/shell.ts";
 
