@@ -9,6 +9,7 @@ import { apply } from "../support/fixtures/apply.ts";
 import { allPermissions } from "../support/fixtures/tenants.ts";
 import { beginCarrier, type Character, loseCarts, unusable } from "./carrier.ts";
 import { beginFiles, type Objects, storedObjects } from "./files.ts";
+import { closeFunctions } from "./functions.ts";
 import { beginLedger, rename } from "./ledger.ts";
 import { ratesOf } from "./mixes.ts";
 import {
@@ -204,6 +205,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
     onRefused: noteRefusal,
     nameOf: (path) => rename(path).replaceAll(/\/carts\/order|\/requests|\/attachments/g, ""),
   });
+  closeFunctions(false);
   beginWorkflow(handlers, tellOfEnd);
   beginPeople(place, isSo("operator absent"));
   const longest = between("time", 500, 300_000);
