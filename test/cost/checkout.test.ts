@@ -21,6 +21,8 @@ afterAll(async () => {
 
 it.each(measured)(
   "the cost of a checkout, requests: $requests, files of each: $files",
+  // 500 files take more than a minute on a busy machine.
+  { timeout: 900_000 },
   async ({ requests, files, ...expected }) => {
     const order = await newOrder(...Array<string>(requests).fill("ADD_MESSAGING_NUMBERS"));
     for (let nth = 0; nth < requests * files; nth += 1) await order.attach(nth % requests);
