@@ -246,7 +246,7 @@ export const kill = (task: Task, error: Error): void => {
 
 const setImmediateReally = setImmediate;
 
-const mostEvents = 30_000;
+const mostEvents = 200_000;
 
 /** Lets the next event happen. Returns false if none remains. */
 const next = (): boolean => {
