@@ -79,34 +79,37 @@ it("npm start names the S3 of AWS_ENDPOINT_URL_S3 that does not respond, and why
   expect([await ready, output.stderr]).toEqual([false, expect.stringMatching(reason)]);
 });
 
-it("./patchbay start --max-wait sets the longest wait of a checkout for the carrier, which is 2 seconds without it", async () => {
-  const { ready, output } = services.spawnService(["--max-wait", "901"]);
-  expect([await ready, output.stderr]).toEqual([
-    false,
-    "--max-wait must be a whole number of seconds from 1 to 900, not 901.\n",
-  ]);
-  const firstWait = async (args: readonly string[]) => {
-    const service = await services.start(args);
-    const { CARRIER_URL } = service.environment;
-    const fault = { method: "PUT", path: "attachments", times: 1_000, action: "status", status: 503 };
-    await fetch(`${CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
-    await service.call("POST", service.attachments, form());
-    await service.admin("order", "checkout", service.demo.ORDER ?? "");
-    const wait = await vi.waitUntil(async () => {
-      const { stdout } = await service.admin("order", "show", service.demo.ORDER ?? "", "--json");
-      const { checkout, requests } = JSON.parse(stdout);
-      const [receipt] = requests.flatMap((request: { attachments: { receipt: unknown }[] }) =>
-        request.attachments.flatMap((each) => each.receipt ?? []),
-      );
-      // The number is not positive while the next attempt is in progress.
-      return Math.max(0, Date.parse(checkout?.next_try_at) - Date.parse(receipt?.at)) || undefined;
-    }, patiently);
-    await service.stop();
-    return wait;
-  };
-  // The first takes at most 2 seconds, the second at least half of 5.
-  expect(await firstWait([])).toBeLessThan(await firstWait(["--max-wait", "900"]));
-});
+it.runIf(exhaustive)(
+  "./patchbay start --max-wait sets the longest wait of a checkout for the carrier, which is 2 seconds without it",
+  async () => {
+    const { ready, output } = services.spawnService(["--max-wait", "901"]);
+    expect([await ready, output.stderr]).toEqual([
+      false,
+      "--max-wait must be a whole number of seconds from 1 to 900, not 901.\n",
+    ]);
+    const firstWait = async (args: readonly string[]) => {
+      const service = await services.start(args);
+      const { CARRIER_URL } = service.environment;
+      const fault = { method: "PUT", path: "attachments", times: 1_000, action: "status", status: 503 };
+      await fetch(`${CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
+      await service.call("POST", service.attachments, form());
+      await service.admin("order", "checkout", service.demo.ORDER ?? "");
+      const wait = await vi.waitUntil(async () => {
+        const { stdout } = await service.admin("order", "show", service.demo.ORDER ?? "", "--json");
+        const { checkout, requests } = JSON.parse(stdout);
+        const [receipt] = requests.flatMap((request: { attachments: { receipt: unknown }[] }) =>
+          request.attachments.flatMap((each) => each.receipt ?? []),
+        );
+        // The number is not positive while the next attempt is in progress.
+        return Math.max(0, Date.parse(checkout?.next_try_at) - Date.parse(receipt?.at)) || undefined;
+      }, patiently);
+      await service.stop();
+      return wait;
+    };
+    // The first takes at most 2 seconds, the second at least half of 5.
+    expect(await firstWait([])).toBeLessThan(await firstWait(["--max-wait", "900"]));
+  },
+);
 
 describe("the folder of ./patchbay start --data", () => {
   it("is locked while it is open, and not by the process id of an earlier run, even that of a running process", () => {
@@ -298,34 +301,37 @@ it("./patchbay start --malware-scan refuses the EICAR test file, and forwards th
   expect(await service.cart()).toMatchObject({ attachments: [{ bytes: 15, received: 1 }] });
 });
 
-it("./patchbay start --carrier-function checks out through the adapter in docs/examples, prints its calls and errors, and stops on SIGTERM", async () => {
-  const file = join(services.state, "..", "adapter.mjs");
-  const example = new URL("../../../docs/examples/carrier-adapter.mjs", import.meta.url);
-  const failing = `import { handler as example } from "${example}";
+it.runIf(exhaustive)(
+  "./patchbay start --carrier-function checks out through the adapter in docs/examples, prints its calls and errors, and stops on SIGTERM",
+  async () => {
+    const file = join(services.state, "..", "adapter.mjs");
+    const example = new URL("../../../docs/examples/carrier-adapter.mjs", import.meta.url);
+    const failing = `import { handler as example } from "${example}";
     let calls = 0;
     export const handler = async (event) => {
       calls += 1;
       if (calls === 1) throw new TypeError("no such carrier", { cause: new Error("the cause") });
       return calls === 2 ? {} : example(event);
     };`;
-  writeFileSync(file, failing);
-  const service = await services.start(["--carrier-function", file]);
-  const { ORDER = "", REQUEST } = service.demo;
-  expect((await service.call("POST", service.attachments, form())).status).toBe(201);
-  expect((await service.admin("order", "checkout", ORDER, "--wait")).code).toBe(0);
-  const attachments = [{ request_id: REQUEST, bytes: 15, received: 1 }];
-  expect(await service.cart()).toMatchObject({ checked_out: true, attachments });
-  await vi.waitFor(() => {
-    const calls = [...service.output.stdout.matchAll(/^adapter {2}(---|\d{3}) +([A-Z]+) +\/carts\/.+$/gm)];
-    expect(calls.map(([, ...call]) => call.join(" "))).toEqual(["--- PUT", "--- PUT", "201 PUT", "200 POST"]);
-    expect(service.output.stderr).toMatch(
-      /TypeError: no such carrier\n +at handler \(.*adapter\.mjs:5:[\s\S]+\[cause\]: Error: the cause[\s\S]+The adapter returned no status\.\n/,
-    );
-  }, patiently);
-  // Stops on SIGTERM while a request is half sent, and removes its state.
-  expect(readdirSync(services.state)).toHaveLength(1);
-  const socket = connect(Number(new URL(service.url).port), "127.0.0.1").on("error", () => {});
-  await once(socket, "connect");
-  socket.write("POST /api/v1/switches HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
-  expect([await service.terminate(), readdirSync(services.state)]).toEqual([0, []]);
-});
+    writeFileSync(file, failing);
+    const service = await services.start(["--carrier-function", file]);
+    const { ORDER = "", REQUEST } = service.demo;
+    expect((await service.call("POST", service.attachments, form())).status).toBe(201);
+    expect((await service.admin("order", "checkout", ORDER, "--wait")).code).toBe(0);
+    const attachments = [{ request_id: REQUEST, bytes: 15, received: 1 }];
+    expect(await service.cart()).toMatchObject({ checked_out: true, attachments });
+    await vi.waitFor(() => {
+      const calls = [...service.output.stdout.matchAll(/^adapter {2}(---|\d{3}) +([A-Z]+) +\/carts\/.+$/gm)];
+      expect(calls.map(([, ...call]) => call.join(" "))).toEqual(["--- PUT", "--- PUT", "201 PUT", "200 POST"]);
+      expect(service.output.stderr).toMatch(
+        /TypeError: no such carrier\n +at handler \(.*adapter\.mjs:5:[\s\S]+\[cause\]: Error: the cause[\s\S]+The adapter returned no status\.\n/,
+      );
+    }, patiently);
+    // Stops on SIGTERM while a request is half sent, and removes its state.
+    expect(readdirSync(services.state)).toHaveLength(1);
+    const socket = connect(Number(new URL(service.url).port), "127.0.0.1").on("error", () => {});
+    await once(socket, "connect");
+    socket.write("POST /api/v1/switches HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
+    expect([await service.terminate(), readdirSync(services.state)]).toEqual([0, []]);
+  },
+);
