@@ -3,7 +3,7 @@ import project from "../../package.json" with { type: "json" };
 import { errorBody, explain, UsageError } from "./command-errors.ts";
 import { printJson, safeLines } from "./output.ts";
 import { addEnvCommand, type TargetOptions, useTarget } from "./target.ts";
-import { leavesOf, parseEventText, pathOf, throwUsageErrors, usageOf } from "./usage.ts";
+import { leavesOf, otherPrograms, parseEventText, pathOf, throwUsageErrors, usageOf } from "./usage.ts";
 
 /** Commands that choose their target themselves, or need none. */
 const withoutTarget = ["env", "doctor", "schema", "carrier check"];
@@ -68,7 +68,7 @@ export const createProgram = async (
 ): Promise<Command> => {
   const program = new Command("patchbay")
     .description(
-      "Runs, deploys and operates Patchbay. The commands below work on a deployed stack (--stack), on the table in TABLE_NAME, or on the running local stack. Others, each with its own --help: start, console, carrier, docs, synth, deploy, deploy-local, destroy.",
+      `Runs, deploys and operates Patchbay. The commands below work on a deployed stack (--stack), on the table in TABLE_NAME, or on the running local stack. Others, each with its own --help: ${otherPrograms.join(", ")}.`,
     )
     .version(project.version)
     .option("--stack <name>", "the deployed stack to work on (default: PATCHBAY_STACK)")

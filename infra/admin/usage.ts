@@ -36,15 +36,20 @@ export const pathOf = (command: Command): string =>
 export const leavesOf = (command: Command): Command[] =>
   command.commands.length > 0 ? command.commands.flatMap(leavesOf) : [command];
 
+/** The programs that infra/patchbay.ts starts besides the operators' commands. */
+export const otherPrograms = ["start", "console", "docs", "synth", "deploy", "deploy-local", "destroy"];
+
 /** `--account <id> --user <id> [--label <text>]` */
 const parametersOf = (command: Command): string =>
   [
-    ...(command.commands.length > 0 ? [command.commands.map((one) => one.name()).join("|")] : []),
+    [...command.commands.map((one) => one.name()), ...(command.parent ? [] : otherPrograms)].join("|"),
     ...command.registeredArguments.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`)),
     ...command.options
       .toSorted((one, other) => Number(other.mandatory) - Number(one.mandatory))
       .map((one) => (one.mandatory ? one.flags : `[${one.flags.replace(/^-\w, /, "")}]`)),
-  ].join(" ");
+  ]
+    .filter(Boolean)
+    .join(" ");
 
 export const usageOf = (command: Command): string =>
   ["Usage: patchbay", pathOf(command), parametersOf(command)].filter(Boolean).join(" ");

@@ -293,6 +293,11 @@ describe("the operators' CLI", () => {
     [["order", "lst"], "There is no command order lst. Did you mean order list?", "order create|list|"],
     [["label", "1"], "There is no command label. Did you mean key label?", "apply|schema"],
     [["order", "shw", "1"], "There is no command order shw. Did you mean order show?", "order create|list|show|"],
+    [
+      [],
+      "patchbay needs a command.",
+      "apply|schema|account|user|key|order|request|attachment|switch|history|find|access|doctor|carrier|env|check|sweep|restore|start|console|docs|synth|deploy|deploy-local|destroy",
+    ],
     [["key"], "key needs a command.", "key issue|list|show|label|"],
     [["help", "shw"], "There is no command shw. Did you mean account show or", "apply|schema|account"],
     [["sweep", "now", "please"], "Too many arguments: it takes 0 and got 2.", "sweep [--dry-run] [--all]"],
