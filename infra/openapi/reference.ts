@@ -82,11 +82,15 @@ export const referencePage = `<!doctype html>
  */
 const zodConfiguration = "globalThis.__zod_globalConfig = { jitless: true };\n";
 
-/** Returns Scalar's script. Its package has it only as a response of a Fastify plugin, and the instance here does not listen. */
+/** Returns Scalar's script. Its package has it only as a response of a Fastify plugin, which needs no more of Fastify than this. */
 export const scalar = async (): Promise<string> => {
-  const { fastify } = await import("fastify");
   const { default: plugin } = await import("@scalar/fastify-api-reference");
-  const app = fastify();
-  await app.register(plugin, { configuration: { url: "openapi.json" } });
-  return zodConfiguration + (await app.inject("/reference/js/scalar.js")).payload;
+  const scripts: string[] = [];
+  const reply = { header: () => reply, send: (text: string) => scripts.push(text) };
+  type Route = { readonly url: string; readonly handler: (request: object, response: typeof reply) => unknown };
+  const route = ({ url, handler }: Route) => url.endsWith("scalar.js") && handler({}, reply);
+  plugin(Object({ route }), { configuration: { url: "openapi.json" } }, () => {});
+  const [script] = scripts;
+  if (script === undefined) throw new Error("@scalar/fastify-api-reference has no script any more.");
+  return zodConfiguration + script;
 };
