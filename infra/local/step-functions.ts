@@ -1,110 +1,79 @@
 import { randomUUID } from "node:crypto";
 import { json } from "node:stream/consumers";
-import type { RunOptions, StateMachine } from "aws-local-stepfunctions";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
-import { placeholderOf, workflow } from "../../functions/checkout/workflow.ts";
-import { type Step, steps } from "../../shared/checkout/steps.ts";
+import type { Step } from "../../shared/checkout/steps.ts";
 import { sendReply, serveLocally } from "./listen.ts";
+import { beginning, errorNamed, type Position, runMachine, type World } from "./state-machine.ts";
 
 /** Runs executions of the checkout's workflow, and serves Step Functions to the SDK. */
-
-let machine: Promise<StateMachine> | undefined;
-
-/** Called for the first execution. A test validates the workflow, because that would take a third of a second here. */
-const loadMachine = async () => {
-  const { StateMachine } = await import("aws-local-stepfunctions");
-  return new StateMachine(throughJson(workflow), { validationOptions: { noValidate: true } });
-};
 
 export type StepHandler = (state: unknown) => Promise<object>;
 
 export type WorkflowOptions = {
   readonly load: (name: Step["name"]) => StepHandler | undefined;
-  /** Overrides the duration of wait states, in milliseconds, by the name of the state. */
-  readonly waits?: Readonly<Record<string, number>>;
-  /** Overrides the interval before each retry of a task, in milliseconds. */
-  readonly retryMs?: number;
-  readonly onEvent?: (event: WorkflowEvent) => void;
+  /** Overrides the duration of every wait state, and the interval before each retry of a task. */
+  readonly pauseMs?: number;
+  readonly onState?: (at: Position) => void;
 };
-
-type EventLogs = ReturnType<StateMachine["run"]>["eventLogs"];
-export type WorkflowEvent = EventLogs extends AsyncGenerator<infer Event> ? Event : never;
-
-/** The tasks of the workflow: the state's name, and its step. */
-const tasks = Object.entries(workflow.States).flatMap(([state, definition]) => {
-  if (definition.Type !== "Task") return [];
-  const step = steps.find((each) => definition.Parameters.FunctionName === `\${${placeholderOf(each)}}`);
-  return step ? [[state, step.name] as const] : [];
-});
 
 /** Payloads go to and from a Lambda function as JSON. */
 const throughJson = (value: unknown) => JSON.parse(JSON.stringify(value));
-
-const overridesOf = ({ load, waits, retryMs }: WorkflowOptions): NonNullable<RunOptions["overrides"]> => {
-  const invoke = (name: Step["name"]) => {
-    const handler = load(name);
-    if (!handler) throw new Error(`There is no function for the step ${name}.`);
-    return async (input: unknown) => {
-      const { Payload = null } = Object(input);
-      return { Payload: throughJson(await handler(throughJson(Payload))) };
-    };
-  };
-  return {
-    taskResourceLocalHandlers: Object.fromEntries(tasks.map(([state, name]) => [state, invoke(name)])),
-    waitTimeOverrides: { ...waits },
-    ...(retryMs !== undefined && {
-      retryIntervalOverrides: Object.fromEntries(tasks.map(([state]) => [state, retryMs])),
-    }),
-  };
-};
 
 /** The part of an execution's state that DescribeExecution returns. */
 type State = Readonly<{ status: "RUNNING" | "SUCCEEDED" | "FAILED" } & Partial<Record<string, unknown>>>;
 
 type Execution = ReturnType<typeof run>;
 
-const run = (execution: ReturnType<StateMachine["run"]>, input: string, onEvent: WorkflowOptions["onEvent"]) => {
+const run = (name: string, input: string, { load, pauseMs, onState }: WorkflowOptions) => {
   let state: State = { status: "RUNNING" };
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const invoke: World["invoke"] = async (_, step, payload, seconds) => {
+    const handler = load(step.name);
+    if (!handler) throw new Error(`There is no function for the step ${step.name}.`);
+    const over = new AbortController();
+    const timeout = sleep(seconds * 1000, undefined, { signal: over.signal }).then(() => {
+      throw errorNamed("States.Timeout");
+    });
+    const work = handler(throughJson(payload)).then(throughJson);
+    return Promise.race([work, timeout]).finally(() => over.abort());
+  };
+  const running = runMachine(beginning(JSON.parse(input)), {
+    context: { Execution: { Name: name, StartTime: new Date().toISOString() } },
+    invoke,
+    pause: (ms) => sleep(pauseMs ?? ms, undefined, { signal }),
+    random: Math.random,
+    onState: (at) => {
+      signal.throwIfAborted();
+      onState?.(at);
+    },
+  });
   const end = (last: State) => {
     state = { ...last, stopDate: seconds() };
     return state;
   };
-  const eventsReported = (async () => {
-    for await (const event of execution.eventLogs) onEvent?.(event);
-  })();
-  const ended = execution.result.then(
-    async (output) => {
-      await eventsReported;
-      return end({ status: "SUCCEEDED", output: JSON.stringify(output) });
-    },
-    (failure: unknown) => end({ status: "FAILED", ...errorOf(failure) }),
+  const ended = running.then(
+    (output) => end({ status: "SUCCEEDED", output: JSON.stringify(output) }),
+    (failure: Error) => end({ status: "FAILED", error: failure.name, cause: failure.message }),
   );
-  return { input, startDate: seconds(), state: () => state, ended, abort: () => execution.abort() };
+  return { input, startDate: seconds(), state: () => state, ended, abort: () => stopped.abort() };
 };
 
 /** The current time in the format of AWS JSON. */
 const seconds = () => Date.now() / 1_000;
 
-const errorOf = (failure: unknown) => {
-  const inner = failure instanceof Error && failure.cause instanceof Error ? failure.cause : failure;
-  return inner instanceof Error ? { error: inner.name, cause: inner.message } : { error: "States.Runtime", cause: "" };
-};
-
 /** Runs executions of the workflow with the functions of the steps. As in Step Functions, a name can be used only once. */
 export const startWorkflow = (options: WorkflowOptions) => {
   const executions = new Map<string, Execution>();
-  const overrides = overridesOf(options);
   return {
     /** The executions by name, in the order in which they started. */
     executions,
     /** Starts an execution, or returns a running one with the same name and input. Returns undefined if the name is already used. */
-    start: async (name: string, input: string): Promise<Execution | undefined> => {
-      machine ??= loadMachine();
-      const stateMachine = await machine;
+    start: (name: string, input: string): Execution | undefined => {
       const existing = executions.get(name);
       if (existing) return existing.state().status === "RUNNING" && existing.input === input ? existing : undefined;
-      const context = { Execution: { Name: name, StartTime: new Date().toISOString() } };
-      const execution = run(stateMachine.run(JSON.parse(input), { overrides, context }), input, options.onEvent);
+      const execution = run(name, input, options);
       executions.set(name, execution);
       return execution;
     },
@@ -147,9 +116,9 @@ type Action = (body: unknown) => object | Promise<object>;
 
 const actionsOf = (runner: ReturnType<typeof startWorkflow>) => {
   const actions: Readonly<Record<string, Action>> = {
-    StartExecution: async (body) => {
+    StartExecution: (body) => {
       const { name = randomUUID(), input } = z.parse(Start, body);
-      const execution = await runner.start(name, input);
+      const execution = runner.start(name, input);
       if (!execution) throw serviceError("ExecutionAlreadyExists", `An execution ${name} already exists.`);
       return { executionArn: arnOf(name), startDate: execution.startDate };
     },

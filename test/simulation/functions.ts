@@ -1,4 +1,5 @@
 import { lambdaContext } from "../../infra/local/proxy-event.ts";
+import { errorNamed } from "../../infra/local/state-machine.ts";
 import {
   after,
   as,
@@ -22,8 +23,6 @@ type Handler = (
 ) => Promise<unknown>;
 
 const throughJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
-
-export const errorNamed = (name: string, message = name) => Object.assign(new Error(message), { name });
 
 /** Two clocks differ by at most ten seconds, which is `clockSkewMs` of the checkout's limits. */
 const skewOf = (name: string) => Math.floor((chance(`${name} clock`) - 0.5) * 10_000);

@@ -1,5 +1,6 @@
+import { errorNamed } from "../../infra/local/state-machine.ts";
 import { restoreFiles, storedObjects } from "./files.ts";
-import { closeFunctions, errorNamed } from "./functions.ts";
+import { closeFunctions } from "./functions.ts";
 import { ledgerNow } from "./ledger.ts";
 import { addRequestsAgain, commandsInProgress, confirmedNow } from "./people.ts";
 import { judgeCommit, noteRestore } from "./promises.ts";

@@ -1,44 +1,16 @@
-import { workflow as definition, placeholderOf } from "../../functions/checkout/workflow.ts";
-import { steps } from "../../shared/checkout/steps.ts";
-import { errorNamed, invoke } from "./functions.ts";
+import {
+  beginning,
+  errorNamed,
+  machine,
+  type Position,
+  runMachine,
+  type World,
+} from "../../infra/local/state-machine.ts";
+import { invoke } from "./functions.ts";
 import { ledger } from "./ledger.ts";
 import { after, as, chance, currentTask, elapsed, newTask, numbered, pass, say, type Task } from "./world.ts";
 
-/** Step Functions: an interpreter of the parts of the Amazon States Language that the workflow uses. */
-
-type Json = Readonly<Record<string, unknown>>;
-type Retrier = {
-  readonly ErrorEquals: readonly string[];
-  readonly IntervalSeconds: number;
-  readonly BackoffRate: number;
-  readonly MaxAttempts: number;
-  readonly MaxDelaySeconds?: number;
-};
-type State = {
-  readonly Type: string;
-  readonly Next?: string;
-  readonly Parameters?: { readonly FunctionName: string; readonly Payload: Readonly<Record<string, string>> };
-  readonly TimeoutSeconds?: number;
-  readonly Retry?: readonly Retrier[];
-  readonly Catch?: readonly {
-    readonly ErrorEquals: readonly string[];
-    readonly ResultPath: string;
-    readonly Next: string;
-  }[];
-  readonly Choices?: readonly { readonly Variable: string; readonly StringEquals: string; readonly Next: string }[];
-  readonly Default?: string;
-  readonly SecondsPath?: string;
-  readonly Error?: string;
-  readonly Cause?: string;
-  readonly CausePath?: string;
-};
-type Machine = {
-  readonly StartAt: string;
-  readonly States: Readonly<Record<string, State>>;
-  readonly TimeoutSeconds?: number;
-};
-
-const workflow: Machine = JSON.parse(JSON.stringify(definition));
+/** Step Functions: executions in virtual time, with the interpreter of `npm start`. */
 
 /** An execution, as DescribeExecution returns it. `ended` resolves when it has ended. */
 export type Execution = {
@@ -92,12 +64,12 @@ export const startExecution = (name: string, input: string): Execution | undefin
   let { promise: ended, resolve } = Promise.withResolvers<void>();
   // The execution's name depends on the time; its number does not.
   const task = newTask(`run ${executions.size + 1}`);
-  let position: Position = { name: workflow.StartAt, state: JSON.parse(input) };
+  let position = beginning(JSON.parse(input));
   const onState = (at: Position) => {
     position = at;
   };
   const context = { Execution: { Name: name, StartTime: new Date().toISOString() } };
-  const work = () => runMachine(workflow, position, context, onState);
+  const work = () => runMachine(position, { ...simulated, context, onState });
   const begin = (as_: Task) =>
     as(as_, work).then(
       () => execution.task === as_ && execution.end("SUCCEEDED"),
@@ -142,59 +114,24 @@ export const startExecution = (name: string, input: string): Execution | undefin
   executions.set(name, execution);
   ledger.executions.set(name, task.name);
   say(() => `${currentTask().name} starts ${task.name}, ${name}`);
-  const { TimeoutSeconds = 0 } = workflow;
-  after(TimeoutSeconds * 1000, () => execution.end("TIMED_OUT", errorNamed("States.Timeout")), task);
+  after(machine.TimeoutSeconds * 1000, () => execution.end("TIMED_OUT", errorNamed("States.Timeout")), task);
   after(2, () => void begin(task), task);
   return execution;
 };
 
-const valueAt = (path: string, state: unknown, context: Json): unknown => {
-  const root = path.startsWith("$$") ? context : state;
-  return path
-    .replace(/^\$\$?\.?/, "")
-    .split(".")
-    .filter(Boolean)
-    .reduce<unknown>((value, name) => Object(value)[name], root);
+const simulated: Omit<World, "context"> = {
+  invoke: async (state, step, payload, seconds) => {
+    const handler = handlers.get(step.name);
+    if (!handler) throw new Error(`There is no function for ${state}.`);
+    return withinTime(() => invoke("invocation", state, handler, payload, step.timeoutSeconds), seconds);
+  },
+  pause: pass,
+  random: (name) => chance(numbered(name)),
+  onRetry: (state, { name, message }, seconds) =>
+    say(() => `${currentTask().name}: ${state} failed: ${name}: ${message}; again in ${seconds.toFixed(1)} s`),
 };
 
-/** The payload of a task, whose values are all paths. */
-const payloadOf = (paths: Readonly<Record<string, string>>, state: unknown, context: Json): Json =>
-  Object.fromEntries(
-    Object.entries(paths).map(([name, path]) => [name.replace(/\.\$$/, ""), valueAt(path, state, context)]),
-  );
-
-const isCaught = (names: readonly string[], error: Error) => names.includes("States.ALL") || names.includes(error.name);
-
-/** Runs a task with its retries. The waits are fully jittered. */
-const runTask = async (name: string, state: State, input: unknown, context: Json): Promise<unknown> => {
-  const step = steps.find((each) => state.Parameters?.FunctionName === `\${${placeholderOf(each)}}`);
-  const handler = step && handlers.get(step.name);
-  if (!handler) throw new Error(`There is no function for ${name}.`);
-  const payload = payloadOf(state.Parameters?.Payload ?? {}, input, context);
-  const tried = new Map<Retrier, number>();
-  for (;;) {
-    try {
-      const work = () => invoke("invocation", name, handler, payload, step.timeoutSeconds);
-      return await withinTime(work, state.TimeoutSeconds);
-    } catch (error) {
-      if (!(error instanceof Error)) throw error;
-      const retrier = state.Retry?.find(({ ErrorEquals }) => isCaught(ErrorEquals, error));
-      const count = (retrier && tried.get(retrier)) ?? 0;
-      if (!retrier || count >= retrier.MaxAttempts) throw error;
-      tried.set(retrier, count + 1);
-      const { IntervalSeconds, BackoffRate, MaxDelaySeconds = Number.POSITIVE_INFINITY } = retrier;
-      const seconds =
-        Math.min(IntervalSeconds * BackoffRate ** count, MaxDelaySeconds) * chance(numbered(`${name} retry`));
-      say(
-        () =>
-          `${currentTask().name}: ${name} failed: ${error.name}: ${error.message}; again in ${seconds.toFixed(1)} s`,
-      );
-      await pass(seconds * 1000);
-    }
-  }
-};
-
-const withinTime = (work: () => Promise<unknown>, seconds = 60) =>
+const withinTime = (work: () => Promise<unknown>, seconds: number) =>
   new Promise<unknown>((resolve, reject) => {
     const timer = after(seconds * 1000 + 1, () => reject(errorNamed("States.Timeout")));
     work()
@@ -203,57 +140,3 @@ const withinTime = (work: () => Promise<unknown>, seconds = 60) =>
         timer.isCancelled = true;
       });
   });
-
-type Position = { readonly name: string; readonly state: unknown };
-
-/** Runs the workflow from a state. Calls `onState` before each. */
-const runMachine = async (
-  { States }: Machine,
-  from: Position,
-  context: Json,
-  onState: (at: Position) => void,
-): Promise<unknown> => {
-  let { name, state: current } = from;
-  for (;;) {
-    onState({ name, state: current });
-    const state = States[name];
-    if (!state) throw new Error(`There is no state ${name}.`);
-    const next = await runState(name, state, current, context);
-    if (next.name === undefined) return next.state;
-    [name, current] = [next.name, next.state];
-  }
-};
-
-type Next = { readonly name: string | undefined; readonly state: unknown };
-
-const runState = async (name: string, state: State, input: unknown, context: Json): Promise<Next> => {
-  const { Type, Next } = state;
-  switch (Type) {
-    case "Task":
-      try {
-        return { name: Next, state: await runTask(name, state, input, context) };
-      } catch (error) {
-        const caught = error instanceof Error && state.Catch?.find(({ ErrorEquals }) => isCaught(ErrorEquals, error));
-        if (!caught) throw error;
-        const failure = { Error: error.name, Cause: error.message };
-        return { name: caught.Next, state: { ...Object(input), [caught.ResultPath.replace("$.", "")]: failure } };
-      }
-    case "Choice": {
-      const chosen = state.Choices?.find(
-        ({ Variable, StringEquals }) => valueAt(Variable, input, context) === StringEquals,
-      );
-      return { name: chosen?.Next ?? state.Default, state: input };
-    }
-    case "Wait":
-      await pass(Number(valueAt(state.SecondsPath ?? "", input, context)) * 1000);
-      return { name: Next, state: input };
-    case "Succeed":
-      return { name: undefined, state: input };
-    case "Fail": {
-      const cause = state.CausePath ? String(valueAt(state.CausePath, input, context)) : state.Cause;
-      throw errorNamed(state.Error ?? "", cause);
-    }
-    default:
-      throw new Error(`The interpreter does not know ${Type}.`);
-  }
-};

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { StateMachine } from "aws-local-stepfunctions";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { placeholderOf } from "../../../functions/checkout/workflow.ts";
@@ -31,13 +30,6 @@ const averageWait = ({
   );
 
 describe("the workflow", () => {
-  it("is valid", () => {
-    const validated = (definition: string) =>
-      new StateMachine(JSON.parse(definition), { validationOptions: { checkArn: false } });
-    expect(validated(text)).toBeInstanceOf(StateMachine);
-    expect(() => validated(text.replace('"Type":"Succeed"', '"Type":"Success"'))).toThrow("is invalid");
-  });
-
   it("uses only features that AWS, LocalStack-compatible emulators and the local runner support", () => {
     expect(text).not.toMatch(/JSONata|QueryLanguage|"Assign"|"Arguments"|"Output"|\$\$\.State|\{%/);
     expect(new Set(text.match(/\$\$\.[\w.]+/g))).toEqual(new Set(["$$.Execution.Name", "$$.Execution.StartTime"]));

@@ -120,7 +120,7 @@ const killAtTheirMoments = async () => {
 
 beforeAll(async () => {
   upstream = await carrier();
-  stepFunctions = await startStepFunctions({ load: withoutGrace, waits: { WaitToForward: 0, WaitToSubmit: 5 } });
+  stepFunctions = await startStepFunctions({ load: withoutGrace, pauseMs: 5 });
   process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.url;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
   for (const moment of moments) orders.set(moment, await orderToKill(moment));

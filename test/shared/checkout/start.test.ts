@@ -15,7 +15,7 @@ let upstream: Awaited<ReturnType<typeof carrier>>;
 let stepFunctions: Awaited<ReturnType<typeof startStepFunctions>>;
 beforeAll(async () => {
   upstream = await carrier();
-  stepFunctions = await startStepFunctions({ load: loadStep, waits: { WaitToForward: 0 } });
+  stepFunctions = await startStepFunctions({ load: loadStep, pauseMs: 0 });
   process.env.AWS_ENDPOINT_URL_SFN = stepFunctions.url;
   process.env.STATE_MACHINE_ARN = stepFunctions.stateMachineArn;
 });
@@ -89,7 +89,7 @@ describe("starting a checkout with the SDK's client", () => {
   it("takes an id in lower case from another system, and refuses at once what is no id", async () => {
     const { workflow } = stepFunctions;
     const start = (order_id: unknown) =>
-      workflow.start(`of ${JSON.stringify(order_id)}`, JSON.stringify({ order_id })).then((started) => started?.ended);
+      workflow.start(`of ${JSON.stringify(order_id)}`, JSON.stringify({ order_id }))?.ended;
     const order = await orderWithOneAttachment();
     expect(await start(order.id.toLowerCase())).toHaveProperty("output");
     expect((await stateOf(order.id)).state).toBe("CHECKED_OUT");

@@ -5,7 +5,6 @@ import { type StepHandler, startWorkflow } from "../../../infra/local/step-funct
 import { readRun } from "../../../shared/checkout/checkout-run.ts";
 import { steps } from "../../../shared/checkout/steps.ts";
 import { checkHistory } from "../models/invariants.ts";
-import { historyEvents } from "./history.ts";
 import { withPermissions } from "./permissions.ts";
 
 const handlers = withPermissions(await loadSteps(steps));
@@ -49,23 +48,22 @@ const interceptSteps = ({ before = {}, after = {} }: Options) => {
   return { called, states, waits, load, stateBytes: () => largestState };
 };
 
+/**
+ * The number of events in an execution's history on AWS. The execution is started and ended, a state entered and exited, and each
+ * attempt of a task scheduled, started, and succeeded or failed.
+ * Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html
+ */
+const historyEvents = (entered: readonly string[], attempts: number): number =>
+  2 + 2 * entered.length - entered.filter((type) => type === "Fail").length + 3 * attempts;
+
 let runs = 0;
 
 /** Runs an order's checkout with the workflow, with waits of 5 ms. */
 export const checkOut = async (orderId: string, options: Options = {}, name = `test-${process.pid}-${++runs}`) => {
   const { called, states, waits, load, stateBytes } = interceptSteps(options);
-  let events = 0;
-  let entered = 0;
-  const workflow = startWorkflow({
-    load,
-    onEvent: (event) => {
-      events += historyEvents(event);
-      if (event.type.endsWith("StateEntered")) entered += 1;
-    },
-    waits: { WaitToForward: 5, WaitToSubmit: 5 },
-    retryMs: 5,
-  });
-  const execution = await workflow.start(name, JSON.stringify({ order_id: orderId }));
+  const entered: string[] = [];
+  const workflow = startWorkflow({ load, onState: ({ type }) => entered.push(type), pauseMs: 5 });
+  const execution = workflow.start(name, JSON.stringify({ order_id: orderId }));
   if (!execution) throw new Error(`the name ${name} is already used`);
   const { status, error, cause } = { error: null, cause: null, ...(await execution.ended) };
   // If another checkout of the order is running, it may be writing.
@@ -77,9 +75,9 @@ export const checkOut = async (orderId: string, options: Options = {}, name = `t
     called,
     states,
     waits,
-    events,
+    events: historyEvents(entered, called.length),
     /** The number of entered states, for which Step Functions charges. */
-    entered,
+    entered: entered.length,
     stateBytes: stateBytes(),
   };
 };
