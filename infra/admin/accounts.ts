@@ -9,7 +9,7 @@ import { accountsBelow, findAccount, parseId } from "./lookups.ts";
 import type { Caller } from "./operator.ts";
 import { type Format, printRecord, printRows, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { add } from "./usage.ts";
+import { add, addChange } from "./usage.ts";
 
 type ListedAccount = CountedAccount & { readonly below: number };
 
@@ -86,7 +86,7 @@ const seconds = (text: string): number => {
 };
 
 export const addAccountCommands = (account: Command): void => {
-  add(account, "create", "create a root account, or an account below another one")
+  addChange(account, "create", "create a root account, or an account below another one")
     .requiredOption("--name <name>", "display name")
     .option("--parent <id>", "the parent account (default: none, which makes it a root account)", parseId)
     .option("--attachments", "enable Ordering Attachment Access", false)
@@ -103,21 +103,27 @@ export const addAccountCommands = (account: Command): void => {
   add(account, "show <id>", "show an account").action(async (id: string, format: Format) =>
     printRecord(accountDetails(await findAccount(id)), format),
   );
-  add(account, "rename <id> <name>", "rename an account").action((id: string, name: string, called: Format & Caller) =>
-    changeAccount(id, { name }, called),
+  addChange(account, "rename <id> <name>", "rename an account").action(
+    (id: string, name: string, called: Format & Caller) => changeAccount(id, { name }, called),
   );
-  add(account, "feature <id> <on|off>", "turn Ordering Attachment Access on or off; takes effect immediately").action(
-    async (id: string, state: string, called: Format & Caller) => {
-      if (state !== "on" && state !== "off") throw new UsageError(`The feature can be on or off, not ${state}.`);
-      await changeAccount(id, { features: { ordering_attachment_access: state === "on" } }, called);
-    },
-  );
-  add(account, "export <id>", "write everything of an account and those below it, with the files, into a folder")
+  addChange(
+    account,
+    "feature <id> <on|off>",
+    "turn Ordering Attachment Access on or off; takes effect immediately",
+  ).action(async (id: string, state: string, called: Format & Caller) => {
+    if (state !== "on" && state !== "off") throw new UsageError(`The feature can be on or off, not ${state}.`);
+    await changeAccount(id, { features: { ordering_attachment_access: state === "on" } }, called);
+  });
+  addChange(account, "export <id>", "write everything of an account and those below it, with the files, into a folder")
     .requiredOption("--to <folder>", "the folder: new, empty, or that of an export that was interrupted")
     .option("--with-secrets", "include the secrets of switches and the hashes of API keys", false)
     .addHelpText("after", exportHelp)
     .action(async (id: string, options: ExportOptions) => (await import("./export.ts")).exportAccount(id, options));
-  add(account, "erase <id>", "print what erasing an account and those below it would remove; with --yes, erase it")
+  addChange(
+    account,
+    "erase <id>",
+    "print what erasing an account and those below it would remove; with --yes, erase it",
+  )
     .option("--yes <name>", "erase it: the name of the account, as a confirmation")
     .option("--wait <seconds>", "how long requests that have begun may take", seconds, requestSeconds)
     .addHelpText("after", eraseHelp)

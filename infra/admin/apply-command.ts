@@ -13,7 +13,7 @@ import { CommandError, messageOf } from "./command-errors.ts";
 import { type Caller, operatorOrigin } from "./operator.ts";
 import { type Format, printJson, safe } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { add } from "./usage.ts";
+import { add, addChange } from "./usage.ts";
 
 /** Applies one entry. `describe` converts a problem with a property to an error message. */
 const applyOne = async (
@@ -88,7 +88,7 @@ leaves what it does not name as it is. The output has the id and the status of e
 what changed, and the new keys, which are not printed again. "The file of apply" in infra/admin/README.md describes the file.`;
 
 export const addApplyCommand = (program: Command): void => {
-  add(program, "apply <file>", "create or change what a JSON file describes; - is standard input")
+  addChange(program, "apply <file>", "create or change what a JSON file describes; - is standard input")
     .option("--dry-run", "print what would be done, and write nothing", false)
     .addHelpText("after", help)
     .action(async (file: string, { dryRun, json, ...caller }: Format & Caller & { dryRun: boolean }) => {

@@ -6,7 +6,7 @@ import { findAttachment } from "./find-attachment.ts";
 import { findParents } from "./lookups.ts";
 import { type Format, printRecord, printRows } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { add } from "./usage.ts";
+import { add, addChange } from "./usage.ts";
 
 const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) => ({
   id,
@@ -29,7 +29,7 @@ export const addAttachmentCommands = (attachment: Command): void => {
     async (parentId: string, id: string, format: Format) =>
       printRecord((await findAttachment(parentId, id)).attachment, format),
   );
-  add(attachment, "download <request-or-order-id> <id>", "download the file for a dispute; an event records it")
+  addChange(attachment, "download <request-or-order-id> <id>", "download the file for a dispute; an event records it")
     .option(
       "--to <path>",
       "the file to write, or its folder (default: <id>-<the attachment's filename>, in this folder)",

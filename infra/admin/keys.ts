@@ -8,7 +8,7 @@ import { confirm } from "./confirm.ts";
 import { keyByReference, keysOf, ofAccounts, ownerOf, parseId, printOwned, type StoredKey } from "./lookups.ts";
 import { type Caller, operatorOrigin } from "./operator.ts";
 import { type Format, printRecord } from "./output.ts";
-import { add } from "./usage.ts";
+import { add, addChange } from "./usage.ts";
 
 const hours = (text: string): number => {
   if (!/^\d{1,4}(\.\d+)?$/.test(text))
@@ -73,7 +73,7 @@ export const keyRow = async (key: StoredKey) => {
 };
 
 export const addKeyCommands = (key: Command): void => {
-  add(key, "issue", "issue an API key; it is printed only once")
+  addChange(key, "issue", "issue an API key; it is printed only once")
     .requiredOption("--account <id>", "the account that the key belongs to", parseId)
     .requiredOption("--user <id>", "the user that the key impersonates, in the same account tree", parseId)
     .option("--label <text>", "what the key is for")
@@ -93,14 +93,14 @@ export const addKeyCommands = (key: Command): void => {
     const { id, account, ...details } = await keyDetails(await keyByReference(reference));
     printRecord({ id, ...(await ownerOf({ account }, format)), ...details }, format);
   });
-  add(key, "label <id-or-key> <text>", "set a key's label, which describes its purpose").action(
+  addChange(key, "label <id-or-key> <text>", "set a key's label, which describes its purpose").action(
     async (reference: string, text: string, called: Called) => {
       const { id } = await keyByReference(reference);
       await change("keys", id, { label: text }, called);
       printRecord({ id, label: text.trim() }, called);
     },
   );
-  add(key, "revoke <id-or-key>", "revoke a key; takes effect immediately")
+  addChange(key, "revoke <id-or-key>", "revoke a key; takes effect immediately")
     .option("-y, --yes", "don't ask for confirmation")
     .action(async (reference: string, { yes, ...called }: Called & { yes?: boolean }) => {
       const { id, account } = await keyByReference(reference);
@@ -108,7 +108,7 @@ export const addKeyCommands = (key: Command): void => {
       await change("keys", id, { revoked: true }, called);
       printRecord({ id, account, revoked: true }, called);
     });
-  add(key, "rotate <id-or-key>", "issue another key like it; the old one expires after an overlap")
+  addChange(key, "rotate <id-or-key>", "issue another key like it; the old one expires after an overlap")
     .option("--overlap-hours <hours>", "how long both keys are valid", hours, 24)
     .action(async (reference: string, { overlapHours, ...called }: Called & { overlapHours: number }) => {
       const { id } = await keyByReference(reference);

@@ -22,7 +22,7 @@ import type { Caller } from "./operator.ts";
 import { type Format, printParts, printRecord } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { failureOf, readActualRun } from "./start-checkout.ts";
-import { add, parseEventText } from "./usage.ts";
+import { add, addChange, parseEventText } from "./usage.ts";
 
 type Selection = Format & {
   readonly account?: string;
@@ -114,7 +114,7 @@ const settleAs = async (id: string, options: Settlement) => {
 type Resend = Format & Caller & { readonly attachment?: readonly string[]; readonly yes?: boolean };
 
 export const addOrderCommands = (order: Command): void => {
-  add(order, "create", "create an order")
+  addChange(order, "create", "create an order")
     .requiredOption("--account <id>", "the account that owns it", parseId)
     .addOption(new Option("--state <state>", "its state").choices(OrderState.options).default("CART"))
     .action(async ({ account, state, ...called }: Format & Caller & { account: string; state: string }) => {
@@ -160,7 +160,7 @@ is missing.`,
         throw new UsageError("Pass the id of an order, or --failed (with --account for those of one account).");
       return checkOut(id, options);
     });
-  add(order, "settle <id>", "record whether the carrier checked the cart out, where a run could not find out")
+  addChange(order, "settle <id>", "record whether the carrier checked the cart out, where a run could not find out")
     .addOption(
       new Option(
         "--checked-out",
@@ -181,7 +181,7 @@ is missing.`,
       '\nExample: ./patchbay order settle 01J… --not-checked-out --asked-at 2030-01-01T09:30:00Z --reason "Ticket 4711"',
     )
     .action(settleAs);
-  add(
+  addChange(
     order,
     "resend <id>",
     "forget what the carrier has confirmed, so that the next run forwards it again under new keys",
@@ -209,7 +209,7 @@ For a letter that the carrier has lost. A carrier that compares its cart with th
 type NewRequest = Format & Caller & { readonly order: string; readonly type: string; readonly account?: string };
 
 export const addRequestCommands = (request: Command): void => {
-  add(request, "create", "create a request within an order")
+  addChange(request, "create", "create a request within an order")
     .requiredOption("--order <id>", "the order", parseId)
     .requiredOption("--type <type>", "ADD_MESSAGING_NUMBERS, or any other type")
     .option("--account <id>", "the account that owns it: the order's account (the default) or one below it", parseId)

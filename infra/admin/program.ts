@@ -3,14 +3,10 @@ import project from "../../package.json" with { type: "json" };
 import { errorBody, explain, UsageError } from "./command-errors.ts";
 import { printJson, safeLines } from "./output.ts";
 import { addEnvCommand, type TargetOptions, useTarget } from "./target.ts";
-import { leavesOf, otherPrograms, parseEventText, pathOf, throwUsageErrors, usageOf } from "./usage.ts";
+import { otherPrograms, pathOf, throwUsageErrors, usageOf } from "./usage.ts";
 
 /** Commands that choose their target themselves, or need none. */
 const withoutTarget = ["env", "doctor", "schema", "carrier check"];
-
-/** Commands that record events of an operator. */
-const changing =
-  /^(apply|create|issue|rename|feature|permissions|disable|enable|label|revoke|rotate|download|settle|resend|export|erase)$/;
 
 const group = (program: Command, name: string, description: string) => program.command(name).description(description);
 
@@ -90,13 +86,6 @@ export const createProgram = async (
 
   const called = commands.get(firstWord(args));
   for (const add of called ? [called] : commands.values()) await add(program);
-  for (const command of leavesOf(program))
-    if (changing.test(command.name()))
-      command.option(
-        "--on-behalf-of <text>",
-        "on whose behalf the change is made; its event records it",
-        parseEventText,
-      );
   throwUsageErrors(program);
   return program;
 };

@@ -19,6 +19,14 @@ export const add = (group: Command, usage: string, description: string): Command
   return command;
 };
 
+/** Defines a command that records an event of the operator. */
+export const addChange = (group: Command, usage: string, description: string): Command =>
+  add(group, usage, description).option(
+    "--on-behalf-of <text>",
+    "on whose behalf the change is made; its event records it",
+    parseEventText,
+  );
+
 /** Parses a text for the event of a change. It says on whose behalf, or why, an operator makes it. */
 export const parseEventText = (sent: string): string => {
   const { data } = z.safeParse(OnBehalfOf, sent);

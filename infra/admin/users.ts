@@ -5,7 +5,7 @@ import { change, changeAsRead, create } from "./apply-command.ts";
 import { findUser, ofAccounts, parseId, printOwned, usersOf } from "./lookups.ts";
 import type { Caller } from "./operator.ts";
 import { type Format, printRecord, safe } from "./output.ts";
-import { add } from "./usage.ts";
+import { add, addChange } from "./usage.ts";
 
 const permissionsHelp = `\nPermissions:\n${knownPermissions.map((one) => `  ${one}`).join("\n")}`;
 
@@ -50,7 +50,7 @@ type Called = Format & Caller;
 type NewUser = { readonly account: string; readonly permission?: readonly string[]; readonly disabled: boolean };
 
 export const addUserCommands = (user: Command): void => {
-  add(user, "create", "create a user with permissions")
+  addChange(user, "create", "create a user with permissions")
     .requiredOption("--account <id>", "the account that the user belongs to", parseId)
     .option(
       "--permission <permission>",
@@ -65,7 +65,7 @@ export const addUserCommands = (user: Command): void => {
   add(user, "list", "list the users of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
     .action(list);
-  add(user, "permissions <id>", "show a user's permissions, or change them; takes effect immediately")
+  addChange(user, "permissions <id>", "show a user's permissions, or change them; takes effect immediately")
     .option("--add <permission>", "grant a permission; can be repeated", collect)
     .option("--remove <permission>", "remove a permission; can be repeated", collect)
     .option("--set <permission>", "replace all permissions; can be repeated", collect)
@@ -76,7 +76,7 @@ export const addUserCommands = (user: Command): void => {
     });
   const disable = "disable a user; every key that impersonates it stops working immediately";
   for (const [name, description] of Object.entries({ disable, enable: "enable a user again" }))
-    add(user, `${name} <id>`, description).action(async (id: string, called: Called) => {
+    addChange(user, `${name} <id>`, description).action(async (id: string, called: Called) => {
       const disabled = name === "disable";
       await change("users", (await findUser(id)).id, { disabled }, called);
       printRecord({ id, disabled }, called);

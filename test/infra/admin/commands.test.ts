@@ -264,7 +264,7 @@ describe("the operators' CLI", () => {
     for (const name of ["apply", "account", "user", "key", "order", "request", "attachment"])
       expect(help.stdout).toContain(name);
     expect((await admin(["key", "issue", "--help"])).stdout).toContain(
-      "Usage: patchbay key issue --account <id> --user <id> [--label <text>] [--expires-at <time>]",
+      "Usage: patchbay key issue --account <id> --user <id> [--on-behalf-of <text>] [--label <text>]",
     );
     expect(await admin(["acount"])).toEqual(failure(2, "There is no command acount. Did you mean account?\nUsage: "));
   });
