@@ -61,7 +61,10 @@ const alarms = (written: Rows): Rows => {
   const found = node.findAll().filter((one) => one instanceof CfnAlarm);
   return [...Map.groupBy(found, ({ alarmDescription = "" }) => alarmDescription)].map(([text, same]) => {
     const names = same.map(({ alarmName = "" }) => `\`${alarmName.split("-").at(-1)}\``).join(", ");
-    return [names, text, written.find(([each]) => each === names)?.[2] ?? ""];
+    const [topic = ""] = same.map(
+      (one) => /Pages|Tickets/.exec(JSON.stringify(one.stack.resolve(one.alarmActions)))?.[0],
+    );
+    return [names, topic.toLowerCase(), text, written.find(([each]) => each === names)?.[3] ?? ""];
   });
 };
 
@@ -149,7 +152,7 @@ type Table = { readonly file: string; readonly head: readonly string[]; readonly
 const tables: Readonly<Record<string, Table>> = {
   settings: { file: "infra/README.md", head: ["setting", "default", "production", ""], rows: settings },
   environment: { file: "infra/README.md", head: ["variable", "default", ""], rows: environment },
-  alarms: { file: "infra/runbook.md", head: ["alarm", "raised", "what to do"], rows: alarms },
+  alarms: { file: "infra/runbook.md", head: ["alarm", "topic", "raised", "what to do"], rows: alarms },
   responses: {
     file: "shared/checkout/README.md",
     head: ["response", "it has acted", "it may still act", "settles"],
