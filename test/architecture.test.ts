@@ -189,16 +189,19 @@ describe("the CLI", () => {
 
   it.each([
     ["`./patchbay`", "infra/admin/program.ts", ["dynamodb"]],
-    ["`account`", "infra/admin/accounts.ts", ["dynamodb"]],
-    ["`order`", "infra/admin/orders.ts", ["dynamodb", "sfn"]],
-    ["`attachment`", "infra/admin/attachments.ts", ["dynamodb"]],
-    ["`find`", "infra/admin/find-command.ts", ["dynamodb"]],
+    ["`account`", "infra/admin/accounts/accounts.ts", ["dynamodb"]],
+    ["`order`", "infra/admin/orders/orders.ts", ["dynamodb", "sfn"]],
+    ["`attachment`", "infra/admin/orders/attachments.ts", ["dynamodb"]],
+    ["`find`", "infra/admin/history/find-command.ts", ["dynamodb"]],
   ])("%s begins with only the clients of AWS that each of its actions needs", (_, file, clients) => {
     expect(clientsOf(file)).toEqual(clients);
   });
 
   it("begins without the schema of switches and without what `apply` needs", () => {
-    const loaded = [...loadedWith("infra/admin/accounts.ts"), ...loadedWith("infra/admin/find-command.ts")];
+    const loaded = [
+      ...loadedWith("infra/admin/accounts/accounts.ts"),
+      ...loadedWith("infra/admin/history/find-command.ts"),
+    ];
     expect(loaded).toContain("shared/tenants/tenant-schema.ts");
     expect(loaded.filter((file) => /switch-schema|apply-plan/.test(file))).toEqual([]);
   });

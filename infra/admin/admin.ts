@@ -1,5 +1,5 @@
 import { setLogOutput } from "../../shared/log.ts";
-import { safeLines } from "./output.ts";
+import { safeLines } from "./cli/output.ts";
 import { runCommand } from "./program.ts";
 
 /** The operators' CLI, which `./patchbay <command>` runs. */

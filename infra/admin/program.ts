@@ -1,9 +1,9 @@
 import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
-import { errorBody, explain, UsageError } from "./command-errors.ts";
-import { printJson, safeLines } from "./output.ts";
-import { addEnvCommand, type TargetOptions, useTarget } from "./target.ts";
-import { otherPrograms, pathOf, throwUsageErrors, usageOf } from "./usage.ts";
+import { errorBody, explain, UsageError } from "./cli/command-errors.ts";
+import { printJson, safeLines } from "./cli/output.ts";
+import { addEnvCommand, type TargetOptions, useTarget } from "./cli/target.ts";
+import { otherPrograms, pathOf, throwUsageErrors, usageOf } from "./cli/usage.ts";
 
 /** Commands that choose their target themselves, or need none. */
 const withoutTarget = ["env", "doctor", "schema", "carrier check"];
@@ -15,31 +15,33 @@ type Add = (program: Command) => Promise<unknown>;
 /** What adds the commands that begin with a word. Only the called one is loaded, because most load clients of AWS. */
 const commands = new Map<string, Add>(
   Object.entries({
-    apply: async (program) => (await import("./apply-command.ts")).addApplyCommand(program),
-    schema: async (program) => (await import("./apply-command.ts")).addSchemaCommand(program),
+    apply: async (program) => (await import("./accounts/apply-command.ts")).addApplyCommand(program),
+    schema: async (program) => (await import("./accounts/apply-command.ts")).addSchemaCommand(program),
     account: async (program) =>
-      (await import("./accounts.ts")).addAccountCommands(group(program, "account", "accounts and their features")),
+      (await import("./accounts/accounts.ts")).addAccountCommands(
+        group(program, "account", "accounts and their features"),
+      ),
     user: async (program) =>
-      (await import("./users.ts")).addUserCommands(group(program, "user", "users and their permissions")),
-    key: async (program) => (await import("./keys.ts")).addKeyCommands(group(program, "key", "API keys")),
-    order: async (program) => (await import("./orders.ts")).addOrderCommands(group(program, "order", "orders")),
+      (await import("./accounts/users.ts")).addUserCommands(group(program, "user", "users and their permissions")),
+    key: async (program) => (await import("./accounts/keys.ts")).addKeyCommands(group(program, "key", "API keys")),
+    order: async (program) => (await import("./orders/orders.ts")).addOrderCommands(group(program, "order", "orders")),
     request: async (program) =>
-      (await import("./orders.ts")).addRequestCommands(group(program, "request", "requests within orders")),
+      (await import("./orders/orders.ts")).addRequestCommands(group(program, "request", "requests within orders")),
     attachment: async (program) =>
-      (await import("./attachments.ts")).addAttachmentCommands(
+      (await import("./orders/attachments.ts")).addAttachmentCommands(
         group(program, "attachment", "attachments of requests and orders, and their files"),
       ),
     switch: async (program) =>
-      (await import("./switches.ts")).addSwitchCommands(group(program, "switch", "switches, read-only")),
+      (await import("./accounts/switches.ts")).addSwitchCommands(group(program, "switch", "switches, read-only")),
     history: async (program) =>
-      (await import("./history.ts")).addHistoryCommands(
+      (await import("./history/history.ts")).addHistoryCommands(
         group(program, "history", "what happened to an order, a request, a switch, an account, a user or an API key"),
       ),
-    find: async (program) => (await import("./find-command.ts")).addFindCommand(program),
-    access: async (program) => (await import("./access-command.ts")).addAccessCommand(program),
-    doctor: async (program) => (await import("./doctor.ts")).addDoctorCommand(program),
+    find: async (program) => (await import("./history/find-command.ts")).addFindCommand(program),
+    access: async (program) => (await import("./accounts/access-command.ts")).addAccessCommand(program),
+    doctor: async (program) => (await import("./doctor/doctor.ts")).addDoctorCommand(program),
     carrier: async (program) =>
-      (await import("./carrier-check.ts")).addCarrierCommands(
+      (await import("./carrier/carrier-check.ts")).addCarrierCommands(
         group(
           program,
           "carrier",
@@ -47,9 +49,9 @@ const commands = new Map<string, Add>(
         ),
       ),
     env: async (program) => addEnvCommand(program),
-    check: async (program) => (await import("./check.ts")).addCheckCommand(program),
-    sweep: async (program) => (await import("./sweep-command.ts")).addSweepCommand(program),
-    restore: async (program) => (await import("./restore.ts")).addRestoreCommand(program),
+    check: async (program) => (await import("./check/check.ts")).addCheckCommand(program),
+    sweep: async (program) => (await import("./check/sweep-command.ts")).addSweepCommand(program),
+    restore: async (program) => (await import("./check/restore.ts")).addRestoreCommand(program),
   } satisfies Record<string, Add>),
 );
 

@@ -1,4 +1,4 @@
-import { type Row, safe, styleOf, textOf } from "../admin/output.ts";
+import { type Row, safe, styleOf, textOf } from "../admin/cli/output.ts";
 
 /** HTML that `html` has made. Nothing else counts as HTML, so what a customer or a carrier wrote is always escaped. */
 export type Html = { readonly kind: "html" };

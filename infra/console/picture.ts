@@ -1,6 +1,6 @@
 import type { StoredEvent } from "../../shared/history/event.ts";
-import { styleOf } from "../admin/output.ts";
-import type { OrderReport } from "../admin/report.ts";
+import { styleOf } from "../admin/cli/output.ts";
+import type { OrderReport } from "../admin/orders/report.ts";
 import { type Html, html } from "./html.ts";
 
 /**

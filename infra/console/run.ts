@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { explain } from "../admin/command-errors.ts";
-import { useTarget } from "../admin/target.ts";
+import { explain } from "../admin/cli/command-errors.ts";
+import { useTarget } from "../admin/cli/target.ts";
 import { portOf } from "../local/command.ts";
 import { startConsole } from "./server.ts";
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { CommandError, explain } from "../admin/command-errors.ts";
+import { CommandError, explain } from "../admin/cli/command-errors.ts";
 import { serveLocally } from "../local/listen.ts";
 import { html, sourceOf } from "./html.ts";
 import { type Page, pageAt } from "./pages.ts";

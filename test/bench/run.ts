@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { parseArgs, promisify } from "node:util";
-import { table } from "../../infra/admin/output.ts";
-import { withProgress } from "../../infra/admin/progress.ts";
+import { table } from "../../infra/admin/cli/output.ts";
+import { withProgress } from "../../infra/admin/cli/progress.ts";
 import { fail } from "../../infra/local/command.ts";
 import { checkout } from "./checkout.ts";
 import { cold } from "./cold.ts";

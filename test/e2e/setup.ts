@@ -1,6 +1,6 @@
 import type { TestProject } from "vitest/node";
 import * as z from "zod/mini";
-import { useTarget } from "../../infra/admin/target.ts";
+import { useTarget } from "../../infra/admin/cli/target.ts";
 import { runningStacks } from "../../infra/local/state.ts";
 import type {} from "../support/servers/stack.ts";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { checkInvariants } from "../../infra/admin/check.ts";
+import { checkInvariants } from "../../infra/admin/check/check.ts";
 import { fileKey } from "../../shared/attachments/file-keys.ts";
 import { allFiles, putFile, removeFile } from "../../shared/attachments/files.ts";
 import type { Write } from "../../shared/table/expressions.ts";

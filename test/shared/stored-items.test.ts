@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { historyOf } from "../../infra/admin/history.ts";
-import { childAccounts, keysOf, orderIdsOf, readOrders, usersOf } from "../../infra/admin/lookups.ts";
-import { orderReport } from "../../infra/admin/report.ts";
+import { childAccounts, keysOf, orderIdsOf, readOrders, usersOf } from "../../infra/admin/cli/lookups.ts";
+import { historyOf } from "../../infra/admin/history/history.ts";
+import { orderReport } from "../../infra/admin/orders/report.ts";
 import { sweepOrphanFiles } from "../../shared/attachments/sweep.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { transact } from "../../shared/table/write.ts";

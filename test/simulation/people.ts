@@ -7,9 +7,9 @@ import {
 import { handler as releaseLock } from "../../functions/checkout/release-lock.ts";
 import { handler as sweep } from "../../functions/sweep-orphan-files.ts";
 import { handler as applyOrders } from "../../functions/tenants/apply-orders.ts";
-import { resend } from "../../infra/admin/resend.ts";
-import { settle } from "../../infra/admin/settle.ts";
-import { startCheckout } from "../../infra/admin/start-checkout.ts";
+import { resend } from "../../infra/admin/orders/resend.ts";
+import { settle } from "../../infra/admin/orders/settle.ts";
+import { startCheckout } from "../../infra/admin/orders/start-checkout.ts";
 import type { CartCall } from "../../infra/local/carrier-carts.ts";
 import { loadEndpoints } from "../../infra/local/handlers.ts";
 import { errorNamed } from "../../infra/local/state-machine.ts";

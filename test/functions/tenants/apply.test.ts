@@ -1,7 +1,7 @@
 import { InvokeCommand, type InvokeCommandInput, LambdaClient } from "@aws-sdk/client-lambda";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { handler } from "../../../functions/tenants/apply.ts";
-import { historyOf } from "../../../infra/admin/history.ts";
+import { historyOf } from "../../../infra/admin/history/history.ts";
 import { type LambdaHandler, startLambda } from "../../../infra/local/lambda.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";

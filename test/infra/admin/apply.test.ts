@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import schema from "../../../infra/admin/apply.schema.json" with { type: "json" };
-import { historyOf } from "../../../infra/admin/history.ts";
+import { historyOf } from "../../../infra/admin/history/history.ts";
 import { ApiError } from "../../../shared/errors.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import { leavesOf, usageOf } from "../../../infra/admin/cli/usage.ts";
 import { createProgram } from "../../../infra/admin/program.ts";
-import { leavesOf, usageOf } from "../../../infra/admin/usage.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { replaceTimeouts } from "../../support/fault-proxy/timeouts.ts";

@@ -4,7 +4,7 @@ import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { historyOf } from "../../../infra/admin/history.ts";
+import { historyOf } from "../../../infra/admin/history/history.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";

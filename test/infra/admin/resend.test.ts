@@ -1,6 +1,6 @@
 import { describe, expect, inject, it } from "vitest";
 import * as z from "zod/mini";
-import { orderReport } from "../../../infra/admin/report.ts";
+import { orderReport } from "../../../infra/admin/orders/report.ts";
 import { receiptsOf } from "../../../shared/checkout/plan.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import { keys } from "../../../shared/table/keys.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, inject, it } from "vitest";
-import { checkInvariants } from "../../../infra/admin/check.ts";
-import { orderReport } from "../../../infra/admin/report.ts";
+import { checkInvariants } from "../../../infra/admin/check/check.ts";
+import { orderReport } from "../../../infra/admin/orders/report.ts";
 import type { StoredEvent } from "../../../shared/history/event.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { orderReport } from "../../../infra/admin/report.ts";
+import { orderReport } from "../../../infra/admin/orders/report.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carrier-token.ts";
 import { newOrder, orderWithOneAttachment, type TestOrder } from "../../support/fixtures/orders.ts";

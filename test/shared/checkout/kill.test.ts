@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { startCheckout, waitForCheckout } from "../../../infra/admin/start-checkout.ts";
+import { startCheckout, waitForCheckout } from "../../../infra/admin/orders/start-checkout.ts";
 import { type StepHandler, startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { receiptsOf } from "../../../shared/checkout/plan.ts";
 import { steps } from "../../../shared/checkout/steps.ts";

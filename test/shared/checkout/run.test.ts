@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
-import { historyOf } from "../../../infra/admin/history.ts";
-import { orderReport } from "../../../infra/admin/report.ts";
+import { historyOf } from "../../../infra/admin/history/history.ts";
+import { orderReport } from "../../../infra/admin/orders/report.ts";
 import { checkoutLimits } from "../../../shared/checkout/limits.ts";
 import { beforeTableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { apply } from "../../support/fixtures/apply.ts";

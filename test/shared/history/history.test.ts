@@ -1,7 +1,7 @@
 import { STSClient } from "@aws-sdk/client-sts";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod/mini";
-import { operatorOrigin } from "../../../infra/admin/operator.ts";
+import { operatorOrigin } from "../../../infra/admin/cli/operator.ts";
 import { Event } from "../../../shared/history/event.ts";
 import { routes } from "../../../shared/routes.ts";
 import { newId } from "../../../shared/schema/fields.ts";

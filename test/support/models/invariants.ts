@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import { checkInvariants as checkItems } from "../../../infra/admin/check.ts";
-import { type Finding, violation } from "../../../infra/admin/check-finding.ts";
+import { checkInvariants as checkItems } from "../../../infra/admin/check/check.ts";
+import { type Finding, violation } from "../../../infra/admin/check/check-finding.ts";
 import { Receipt } from "../../../shared/checkout/checkout-schema.ts";
 import { Event } from "../../../shared/history/event.ts";
 import type { Item } from "../../../shared/table/expressions.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { orderReport } from "../../../infra/admin/report.ts";
+import { orderReport } from "../../../infra/admin/orders/report.ts";
 import { loadSteps } from "../../../infra/local/handlers.ts";
 import { type StepHandler, startWorkflow } from "../../../infra/local/step-functions.ts";
 import { readRun } from "../../../shared/checkout/checkout-run.ts";

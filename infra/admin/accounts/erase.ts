@@ -1,0 +1,272 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pLimit from "p-limit";
+import * as z from "zod/mini";
+import { Upload, uploadExpiry } from "../../../shared/attachments/attachment-schema.ts";
+import { dayOf, fileKey, parentPrefix } from "../../../shared/attachments/file-keys.ts";
+import { allFiles, removeFile } from "../../../shared/attachments/files.ts";
+import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
+import { Event } from "../../../shared/history/event.ts";
+import { type Origin, recordOf } from "../../../shared/history/record.ts";
+import { readSwitch } from "../../../shared/switches/read.ts";
+import { switchRemoval } from "../../../shared/switches/switches.ts";
+import { backOff } from "../../../shared/table/client.ts";
+import type { Item, Write } from "../../../shared/table/expressions.ts";
+import {
+  type Collection,
+  collections,
+  eventPrefix,
+  type Key,
+  keys,
+  lookupOf,
+  type ParentRef,
+  parentIn,
+} from "../../../shared/table/keys.ts";
+import { queryAll } from "../../../shared/table/read.ts";
+import { transact } from "../../../shared/table/write.ts";
+import { readStoredAccount } from "../../../shared/tenants/accounts.ts";
+import { type Account, whileItLasts } from "../../../shared/tenants/tenant-schema.ts";
+import { idsIn, pagesOf } from "./account-records.ts";
+
+/**
+ * Erases an account and everything below it. Each step removes the entry by which a repeated command would find an item after the
+ * item itself, so an erase that was interrupted continues. It also finds what other writers add meanwhile. Nothing is added to an
+ * account that is marked, and after a pause, whatever was on its way has been written or refused.
+ */
+
+/** How many lists are erased at once, and how many files are removed and single items changed. */
+const listsAtOnce = 4;
+const limit = pLimit(16);
+
+/** At most half of the writes that a transaction takes, because DynamoDB also limits it to 4 MB. */
+const batchSize = 50;
+
+const deleteAll = async (wanted: readonly Key[]): Promise<void> => {
+  for (let start = 0; start < wanted.length; start += batchSize) {
+    const batch = new Map(wanted.slice(start, start + batchSize).map(({ pk, sk }) => [`${pk} ${sk}`, { pk, sk }]));
+    await transact(Object.fromEntries([...batch].map(([name, key]): [string, Write] => [name, { delete: key }])));
+  }
+};
+
+const keyOf = ({ pk, sk }: Item): Key => ({ pk: String(pk), sk: String(sk) });
+
+/** The accounts by level, from the erased one down. */
+export type Levels = readonly (readonly string[])[];
+
+const childrenOf = (id: string) => Array.fromAsync(idsIn(collections.childAccounts(id)));
+
+const forEachOrder = async (account: string, work: (order: Key) => Promise<unknown>): Promise<void> => {
+  for await (const page of pagesOf(collections.accountOrders(account)))
+    await limit.map(page, ({ id }) => work(keys.order(String(id))));
+};
+
+/**
+ * Marks an account and everything below it, parents first, so that no child is added to an account whose children have been listed.
+ * Endpoints and `apply` then find no such account. Then marks their orders, whose checkouts cannot begin any more. `numbers`
+ * describes what will be erased. A repeated command keeps the numbers of the first.
+ */
+export const markTree = async (top: Account, numbers: Readonly<Record<string, number>>): Promise<Levels> => {
+  const mark = (id: string, erasing: Readonly<Record<string, number>>) =>
+    transact({ account: { update: keys.account(id), set: { erasing }, add: { version: 1 }, when: whileItLasts } });
+  const levels: string[][] = [];
+  for (let level = [top.id]; level.length > 0; level = (await limit.map(level, childrenOf)).flat()) {
+    await limit.map(level, (id) => mark(id, id === top.id ? numbers : {}));
+    levels.push(level);
+  }
+  for (const account of levels.flat())
+    await forEachOrder(account, (order) =>
+      transact({ order: { update: order, set: { erasing: true }, when: whileItLasts } }),
+    );
+  return levels;
+};
+
+export const unmarkTree = async (levels: Levels): Promise<void> => {
+  const unmark = (id: string) =>
+    transact({
+      account: { update: keys.account(id), add: { version: 1 }, remove: ["erasing"], when: { exists: true } },
+    });
+  for (const account of levels.flat())
+    await forEachOrder(account, (order) =>
+      transact({ order: { update: order, remove: ["erasing"], when: { exists: true } } }),
+    );
+  for (const level of levels) await limit.map(level, unmark);
+};
+
+export type Eraser = {
+  readonly levels: Levels;
+  /** How long a request, or the transfer of a file, that has begun may take. */
+  readonly waitMs: number;
+  readonly progress: { removed: number; waiting: string | undefined };
+};
+
+const pause = async (until: number, why: string, { progress, waitMs }: Eraser): Promise<void> => {
+  const end = until + waitMs;
+  if (end <= Date.now()) return;
+  progress.waiting = `waiting until ${new Date(end).toISOString()}, because ${why}`;
+  // A timer can fire a millisecond early.
+  while (Date.now() < end) await sleep(end - Date.now());
+  progress.waiting = undefined;
+};
+
+const accountsOf = ({ levels }: Eraser) => levels.flat();
+
+/** From this moment on, every key of the accounts gets a 401. Their entries stay until their events are erased. */
+const eraseKeys = (eraser: Eraser) =>
+  forEachConcurrently(listsAtOnce, accountsOf(eraser), async (account) => {
+    for await (const page of pagesOf(collections.accountKeys(account)))
+      await deleteAll(page.map(({ sha256 }) => keys.apiKey(String(sha256))));
+  });
+
+const eraseSwitch = async (id: string): Promise<void> => {
+  for (let attempt = 1; ; attempt += 1) {
+    const found = await readSwitch(id);
+    // An API key of an account above may delete it at the same time.
+    if (!found || !(await transact<string>(switchRemoval(found, new Date())))) return;
+    await backOff(attempt, new Error("The switch has changed each time."));
+  }
+};
+
+/** The list of the erased account has the switches of all accounts below it. Their removal counts them down in the accounts above. */
+const eraseSwitches = async (eraser: Eraser): Promise<void> => {
+  const [top = ""] = accountsOf(eraser);
+  for await (const page of pagesOf(collections.switches(top)))
+    await limit.map(page, ({ id }) => eraseSwitch(String(id)));
+  for (const account of accountsOf(eraser))
+    await eraseListed(collections.deletedSwitches(account), keys.switch, eraser);
+};
+
+/** Erases the partitions of what a list names, and each entry after its partition. */
+const eraseListed = (list: Collection, mainOf: (id: string) => Key, eraser: Eraser): Promise<void> =>
+  forEachConcurrently(listsAtOnce, queryAll(list), async (entry) => {
+    await erasePartition(mainOf(String(entry.id)), eraser);
+    await deleteAll([keyOf(entry)]);
+  });
+
+/** Erases an item and everything in its partition. Nothing is added once the item itself is gone. */
+const erasePartition = async (main: Key, eraser: Eraser): Promise<void> => {
+  await deleteAll([main]);
+  for await (const page of pagesOf(collections.partition(main))) await eraseItems(page, eraser);
+};
+
+/**
+ * Erases items, with the files that they name. Also erases what the table has outside of their partition about attachments that
+ * were deleted before.
+ */
+const eraseItems = async (items: readonly Item[], eraser: Eraser): Promise<void> => {
+  const found = items.map((item) => ({ item, file: fileOf(item) }));
+  await limit.map(found, async ({ item, file }) => {
+    if (file === undefined) return;
+    const upload = /^UPLOAD#/.test(String(item.sk)) ? z.safeParse(Upload, item).data : undefined;
+    if (upload?.state === "open")
+      await pause(uploadExpiry(upload).getTime(), "until then a file may be sent to the URL of an upload", eraser);
+    await removeFile(fileKey(file.parent, file.id));
+  });
+  const elsewhere = found.flatMap(({ item, file }) =>
+    file && String(item.sk).startsWith(eventPrefix) ? [keys.deleted(file.id), keys.deletedAttachment(file.id)] : [],
+  );
+  await deleteAll([...elsewhere, ...items.map(keyOf)]);
+  eraser.progress.removed += items.length;
+};
+
+/**
+ * Returns the attachment whose file an item names. The item is an attachment, an upload, an unfinished delete, or the event of a
+ * deletion.
+ */
+const fileOf = (item: Item): { readonly parent: ParentRef; readonly id: string } | undefined => {
+  const parent = parentIn(String(item.pk));
+  if (!parent) return undefined;
+  const [, id] = /^(?:ATTACHMENT|UPLOAD|UNFINISHED_DELETE)#(.+)$/.exec(String(item.sk)) ?? [];
+  if (id !== undefined) return { parent, id };
+  if (!String(item.sk).startsWith(eventPrefix)) return undefined;
+  // A damaged event names no file, and is erased like any other.
+  const event = z.safeParse(Event, item).data;
+  return event?.type.endsWith("_attachment.deleted") ? { parent, id: event.resource.id } : undefined;
+};
+
+/** Removes files without metadata, which a crash has left since the last sweep. */
+const eraseRecentFiles = async (parent: ParentRef): Promise<void> => {
+  for (const daysAgo of [0, 1, 2]) {
+    const day = dayOf(new Date(Date.now() - daysAgo * 86_400_000));
+    for await (const { key } of allFiles(parentPrefix(day, parent))) await removeFile(key);
+  }
+};
+
+const eraseAttachments = async (parent: ParentRef, eraser: Eraser): Promise<void> => {
+  for await (const page of pagesOf(collections.attachments(parent))) await eraseItems(page, eraser);
+};
+
+const eraseOrder = async (account: string, id: string, eraser: Eraser): Promise<void> => {
+  const requests = () => pagesOf(collections.orderRequests(id));
+  for await (const page of requests())
+    for (const request of page) await eraseAttachments({ type: "request", id: String(request.id) }, eraser);
+  await eraseAttachments({ type: "order", id }, eraser);
+  await deleteAll([keys.order(id), keys.checkout(id), keys.openCheckout(id)]);
+  for await (const page of requests())
+    await forEachConcurrently(listsAtOnce, page, (entry) => eraseRequest(entry, eraser));
+  await erasePartition(keys.order(id), eraser);
+  await erasePartition(keys.download({ type: "order", id }, ""), eraser);
+  await eraseRecentFiles({ type: "order", id });
+  await deleteAll([keys.accountOrder(account, id)]);
+};
+
+const eraseRequest = async (entry: Item, eraser: Eraser): Promise<void> => {
+  const id = String(entry.id);
+  await erasePartition(keys.request(id), eraser);
+  await erasePartition(keys.download({ type: "request", id }, ""), eraser);
+  await eraseRecentFiles({ type: "request", id });
+  await deleteAll([keys.accountRequest(String(entry.account), id), keyOf(entry)]);
+};
+
+const eraseOrders = async (eraser: Eraser): Promise<void> => {
+  for (const account of accountsOf(eraser))
+    await forEachConcurrently(listsAtOnce, idsIn(collections.accountOrders(account)), (id) =>
+      eraseOrder(account, id, eraser),
+    );
+};
+
+/** Erases the idempotency records, users, and what is left of the keys. */
+const eraseCallers = async (eraser: Eraser): Promise<void> => {
+  for (const account of accountsOf(eraser)) {
+    for await (const page of pagesOf(collections.idempotency(account))) await eraseItems(page, eraser);
+    await eraseListed(collections.accountUsers(account), keys.user, eraser);
+    await eraseListed(collections.accountKeys(account), keys.apiKeyId, eraser);
+  }
+};
+
+/** Erases what is left in an account's partition, and then the account, unless it is gone. */
+const eraseAccount = async (account: Account, eraser: Eraser, event?: Write): Promise<void> => {
+  const own = keys.account(account.id);
+  const isOther = ({ sk }: Item) => sk !== own.sk;
+  for await (const page of pagesOf(collections.partition(own))) await eraseItems(page.filter(isOther), eraser);
+  const parent = account.ancestors.at(-1);
+  const unmet = await transact({
+    account: { delete: own, when: { exists: true } },
+    child: { delete: keys.childAccount(parent ?? null, account.id) },
+    // The account above may be erased at the same time. Then it keeps no event, either.
+    parent: event && parent ? { check: keys.account(parent), when: whileItLasts } : undefined,
+    event,
+  });
+  if (unmet?.has("parent") && !unmet.has("account")) await eraseAccount(account, eraser);
+};
+
+/** The one event that stays. It is in the history of the account above, or in that of the root accounts, and `find` finds it by the id. */
+const erasedEvent = ({ id, version, ancestors, erasing }: Account, origin: Origin): Write => {
+  const resource = { type: "account", id, version };
+  const { put } = recordOf({ type: "account.erased", account: id, resource, numbers: erasing ?? {} }, origin);
+  return { put: { ...put, pk: collections.childAccounts(ancestors.at(-1) ?? null).pk, ...lookupOf(id) } };
+};
+
+/** Erases a marked tree. The keys go first. From then on, nobody writes who must not. */
+export const eraseTree = async (top: Account, eraser: Eraser, origin: Origin): Promise<void> => {
+  const began = Date.now();
+  await eraseKeys(eraser);
+  await pause(began, "requests that have begun may still write", eraser);
+  await eraseSwitches(eraser);
+  await eraseOrders(eraser);
+  await eraseCallers(eraser);
+  for (const level of eraser.levels.slice(1).toReversed())
+    await forEachConcurrently(listsAtOnce, level, async (id) => {
+      const account = await readStoredAccount(id);
+      if (account) await eraseAccount(account, eraser);
+    });
+  await eraseAccount(top, eraser, erasedEvent(top, origin));
+};

@@ -1,0 +1,145 @@
+import pLimit from "p-limit";
+import { isOpen, readRun } from "../../../shared/checkout/checkout-run.ts";
+import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
+import type { Order } from "../../../shared/tenants/tenant-schema.ts";
+import { explain } from "../cli/command-errors.ts";
+import { findAccount, findOrder, ordersInCheckout } from "../cli/lookups.ts";
+import { type Format, printRecord, printRows, safe } from "../cli/output.ts";
+import { withProgress } from "../cli/progress.ts";
+import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
+import {
+  type CheckoutEnd,
+  failureOf,
+  lastRun,
+  nextStep,
+  readActualRun,
+  startCheckout,
+  waitForCheckout,
+} from "./start-checkout.ts";
+
+export const checkOut = async (given: string, { wait, json }: Format & { wait?: boolean }): Promise<void> => {
+  const { id, state } = await findOrder(given);
+  if (state === "CHECKED_OUT") {
+    // This is not the run whose doubt an operator has settled.
+    const last = await readRun(id);
+    const run = last?.status === "SUCCEEDED" ? last.run : null;
+    return printRecord({ run, status: "SUCCEEDED", reason: "The order is already checked out." }, { json });
+  }
+  const last = await lastRun(id);
+  await printNext(id, last?.status === "CRASHED" ? last : undefined);
+  const run = await startCheckout(id);
+  if (!wait) return printRecord({ run, status: "RUNNING" }, { json });
+  const end = await waitFor(id, run);
+  if (end.status !== "SUCCEEDED") process.exitCode = 1;
+  printRecord(end, { json });
+  await printNext(id, await readRun(id));
+};
+
+const printNext = async (id: string, last: CheckoutRun | undefined) => {
+  const next = last && (await nextStep(id, last, new Date()));
+  if (next) console.error(next);
+};
+
+/** Waits for a run to end and prints its progress on stderr. Ctrl-C ends the wait, and the run continues. */
+const waitFor = async (order: string, run: string): Promise<CheckoutEnd> => {
+  const stopWaiting = () => {
+    console.error(
+      `\nThe run ${run} continues. \`order show ${order}\` shows its progress; \`order checkout ${order} --wait\` waits for it again.`,
+    );
+    process.exit(130);
+  };
+  // Ctrl-C can be pressed twice.
+  process.on("SIGINT", stopWaiting);
+  console.error(`The run ${run} is in progress. Ctrl-C stops waiting; the run continues.`);
+  let last = "";
+  const end = await waitForCheckout(order, run, 500, async () => {
+    const report = await orderReport(order);
+    const progress = report ? progressOf(report) : last;
+    if (progress !== last) console.error(safe(`${new Date().toISOString().slice(11, 19)}  ${progress}`));
+    last = progress;
+  });
+  process.off("SIGINT", stopWaiting);
+  return end;
+};
+
+type Progress = Pick<OrderReport, "checkout" | "seal" | "state"> & {
+  readonly requests: readonly { readonly attachments: readonly { readonly receipt: ReportedReceipt | null }[] }[];
+};
+
+export const progressOf = ({ requests, checkout, seal, state }: Progress): string => {
+  const receipts = requests.flatMap(({ attachments }) => attachments.flatMap(({ receipt }) => receipt ?? []));
+  const files = receipts.filter((receipt) => receipt.state !== "withdrawn");
+  const forwarded = files.filter((receipt) => receipt.state === "forwarded").length;
+  const counted = `${forwarded} of ${files.length} ${files.length === 1 ? "file" : "files"} forwarded`;
+  if (state === "CHECKED_OUT") return `${counted}, checked out`;
+  if (checkout?.next_try_at) {
+    const { consecutive_waits: attempt, last_answer, next_try_at } = checkout;
+    return `${counted}; waiting to try again: ${attempt ? `attempt ${attempt}, ` : ""}${last_answer ?? "no answer"}, next attempt at ${next_try_at}`;
+  }
+  // Only the receipts show the retries of a step. Once the step gives up, the run shows its wait.
+  const retried = files.filter((receipt) => receipt.state === "pending" && receipt.last_answer);
+  const [first] = retried;
+  if (first) return `${counted}; retrying ${retried.length}: ${first.last_answer}`;
+  return seal ? `${counted}, checking out the cart` : counted;
+};
+
+const atOnce = 10;
+
+/** The orders whose checkout was started and has not succeeded. Failed and crashed ones come first, then the order is by time. */
+export const openCheckouts = async () => {
+  const read = async ({ id, account }: Order) => {
+    const last = await readActualRun(id);
+    const status = last && isOpen(last) ? "RUNNING" : last?.status;
+    const { reason, last_answer, started_at, ended_at } = last ?? {};
+    return {
+      id,
+      account,
+      status,
+      failure: failureOf(last),
+      since: ended_at ?? started_at ?? "",
+      reason: reason ?? last_answer,
+    };
+  };
+  const rows = await pLimit(atOnce).map(await ordersInCheckout(), read);
+  const rank = ({ status = "" }) => ["FAILED", "CRASHED", "RUNNING"].indexOf(status);
+  return rows.sort((a, b) => rank(a) - rank(b) || (a.since < b.since ? -1 : 1));
+};
+
+/** Returns one row if an order's last run failed or crashed, else none. */
+const failedRunOf = async ({ id, account }: Order) => {
+  const last = await readActualRun(id);
+  const failure = failureOf(last);
+  if (!last || !failure) return [];
+  const { run, status, ended_at, reason } = last;
+  return [{ id, account, run, status, failure, ended_at, reason }];
+};
+
+export const failedOrders = async (account: string | undefined) => {
+  if (account !== undefined) await findAccount(account);
+  const reading = async () => {
+    const orders = (await ordersInCheckout()).filter((order) => account === undefined || order.account === account);
+    return (await pLimit(atOnce).map(orders, failedRunOf)).flat();
+  };
+  return withProgress(reading, "Reading the orders …");
+};
+
+export type FailedSelection = { readonly account?: string; readonly refused?: boolean };
+
+/** `order checkout --failed`. Starts the checkouts again, and prints how each has ended. A refusal needs the customer first. */
+export const checkOutFailed = async ({ account, refused }: FailedSelection, format: Format): Promise<void> => {
+  const failed = await failedOrders(account);
+  const orders = failed.filter(({ failure }) => failure === "fault" || refused);
+  const left = failed.length - orders.length;
+  if (left > 0)
+    console.error(`${left} refused: their customers replace what the carrier refused. --refused includes them.`);
+  console.error(`${orders.length} to check out. Ctrl-C stops waiting; runs that have started continue.`);
+  const ends = await pLimit(atOnce).map(orders, async ({ id }) => {
+    const end = await startCheckout(id)
+      .then((run) => waitForCheckout(id, run, 2_000))
+      .catch((error: unknown) => ({ run: null, status: "FAILED", reason: explain(error) }));
+    console.error(`${id}  ${end.status}`);
+    return { id, ...end };
+  });
+  if (ends.some(({ status }) => status !== "SUCCEEDED")) process.exitCode = 1;
+  printRows(ends, format, { whole: true });
+};
