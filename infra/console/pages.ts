@@ -8,6 +8,7 @@ import { userRow } from "../admin/accounts/users.ts";
 import { CommandError } from "../admin/cli/command-errors.ts";
 import * as lookups from "../admin/cli/lookups.ts";
 import type { Row } from "../admin/cli/output.ts";
+import { readActualRun } from "../admin/history/actual-run.ts";
 import { findAttachment } from "../admin/history/find-attachment.ts";
 import { placesOf } from "../admin/history/find-command.ts";
 import { lastRuns, latestEvents, rowsOf } from "../admin/history/history.ts";
@@ -15,7 +16,6 @@ import { openCheckouts } from "../admin/orders/checkout.ts";
 import { listedOrders } from "../admin/orders/orders.ts";
 import { orderReport } from "../admin/orders/report.ts";
 import { letterRows, orderRecord } from "../admin/orders/show-order.ts";
-import { readActualRun } from "../admin/orders/start-checkout.ts";
 import { type Html, html, record, table } from "./html.ts";
 import { picture } from "./picture.ts";
 

@@ -6,8 +6,8 @@ import { finder, ordersInCheckout } from "../cli/lookups.ts";
 import { type Caller, operatorOrigin } from "../cli/operator.ts";
 import { type Format, printRecord } from "../cli/output.ts";
 import { formatCount, withProgress } from "../cli/progress.ts";
+import { readActualRun } from "../history/actual-run.ts";
 import { deletionOf } from "../history/history.ts";
-import { readActualRun } from "../orders/start-checkout.ts";
 import { accountTree, recordKinds, recordsOf, requestsElsewhere } from "./account-records.ts";
 import { type Eraser, eraseTree, markTree, unmarkTree } from "./erase.ts";
 

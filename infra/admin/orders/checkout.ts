@@ -6,16 +6,9 @@ import { explain } from "../cli/command-errors.ts";
 import { findAccount, findOrder, ordersInCheckout } from "../cli/lookups.ts";
 import { type Format, printRecord, printRows, safe } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
+import { failureOf, readActualRun } from "../history/actual-run.ts";
 import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
-import {
-  type CheckoutEnd,
-  failureOf,
-  lastRun,
-  nextStep,
-  readActualRun,
-  startCheckout,
-  waitForCheckout,
-} from "./start-checkout.ts";
+import { type CheckoutEnd, lastRun, nextStep, startCheckout, waitForCheckout } from "./start-checkout.ts";
 
 export const checkOut = async (given: string, { wait, json }: Format & { wait?: boolean }): Promise<void> => {
   const { id, state } = await findOrder(given);

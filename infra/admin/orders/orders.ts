@@ -22,7 +22,7 @@ import type { Caller } from "../cli/operator.ts";
 import { type Format, printParts, printRecord } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
 import { add, addChange, parseEventText } from "../cli/usage.ts";
-import { failureOf, readActualRun } from "./start-checkout.ts";
+import { failureOf, readActualRun } from "../history/actual-run.ts";
 
 type Selection = Format & {
   readonly account?: string;

@@ -1,9 +1,10 @@
 import { finder, ownerOf, requestHint } from "../cli/lookups.ts";
 import { type Format, printHeading, printJson, printRecord, type Row, table } from "../cli/output.ts";
 import { formatCount, withProgress } from "../cli/progress.ts";
+import { readActualRun } from "../history/actual-run.ts";
 import { lastRuns, printLatest } from "../history/history.ts";
 import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";
-import { nextStep, readActualRun } from "./start-checkout.ts";
+import { nextStep } from "./start-checkout.ts";
 
 const counted = (count: number, what: string) =>
   `${formatCount(count)} ${count === 1 ? "attachment that was" : "attachments that were"} ${what} too late`;

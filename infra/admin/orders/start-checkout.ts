@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExecutionAlreadyExists, SFN } from "@aws-sdk/client-sfn";
 import { isActive, isOpen, markCrashed, readRun, secondsUntil } from "../../../shared/checkout/checkout-run.ts";
-import type { CheckoutRun, FailureKind } from "../../../shared/checkout/checkout-schema.ts";
+import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
 import { describeExecution, executionArnOf, isExecuting } from "../../../shared/checkout/execution.ts";
 import { checkoutLimits } from "../../../shared/checkout/limits.ts";
 import { receiptsOf } from "../../../shared/checkout/plan.ts";
@@ -9,18 +9,6 @@ import { env } from "../../../shared/env.ts";
 import { forwardableRequests } from "../../../shared/tenants/orders.ts";
 
 /** Starts and follows executions of the checkout's workflow, on AWS, an emulator or the local stack. */
-
-/** Returns an order's last run. Its status is CRASHED if its end is not recorded although its execution has ended. */
-export const readActualRun = async (orderId: string): Promise<CheckoutRun | undefined> => {
-  const before = await readRun(orderId);
-  if (!before || !isOpen(before) || (await isExecuting(before))) return before;
-  const last = await readRun(orderId);
-  return last?.run === before.run && isOpen(last) ? { ...last, status: "CRASHED" } : last;
-};
-
-/** Returns whether the carrier has refused or something else has failed, or null if the run has not failed. A crash is a fault. */
-export const failureOf = (last: CheckoutRun | undefined): FailureKind | null =>
-  !last || isOpen(last) || last.status === "SUCCEEDED" ? null : (last.failure ?? "fault");
 
 /** Returns an order's last run. First marks it as CRASHED if it holds the order's lock although its execution has ended. */
 export const lastRun = async (orderId: string): Promise<CheckoutRun | undefined> => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readActualRun, startCheckout, waitForCheckout } from "../../../infra/admin/orders/start-checkout.ts";
+import { readActualRun } from "../../../infra/admin/history/actual-run.ts";
+import { startCheckout, waitForCheckout } from "../../../infra/admin/orders/start-checkout.ts";
 import { startStepFunctions } from "../../../infra/local/step-functions.ts";
 import { beginRun, updateRun } from "../../../shared/checkout/checkout-run.ts";
 import { firstState } from "../../../shared/checkout/checkout-schema.ts";
