@@ -85,7 +85,7 @@ Short example:
 
 A reference is a name in the file or the id of an existing item. An entry whose id (a ULID) exists changes that item, and
 leaves what it does not name as it is. The output has the id and the status of each entry (created, changed, unchanged),
-what changed, and the new keys, which are not printed again. "The file of apply" in infra/admin/README.md describes the file.`;
+what changed, and the new keys, which are not printed again. docs/apply.md describes the file.`;
 
 export const addApplyCommand = (program: Command): void => {
   addChange(program, "apply <file>", "create or change what a JSON file describes; - is standard input")
