@@ -49,6 +49,29 @@ const environment = (): Rows => {
   });
 };
 
+const Periods = z.object({
+  period: z.optional(z.int()),
+  metrics: z.optional(
+    z.array(z.object({ period: z.optional(z.int()), metricStat: z.optional(z.object({ period: z.int() })) })),
+  ),
+});
+
+/** How long an alarm stays raised after its cause has ended: until too few periods that it looks at are bad. */
+const timeToEnd = ({
+  stack,
+  evaluationPeriods = 1,
+  datapointsToAlarm = evaluationPeriods,
+  period,
+  metrics,
+}: CfnAlarm) => {
+  const { period: own, metrics: used = [] } = z.parse(Periods, stack.resolve({ period, metrics }));
+  const [seconds = 0] = [own, ...used.map((one) => one.period ?? one.metricStat?.period)].filter(
+    (one) => one !== undefined,
+  );
+  const minutes = ((evaluationPeriods - datapointsToAlarm + 1) * seconds) / 60;
+  return minutes < 120 ? `${minutes} min` : `${Number((minutes / 60).toFixed(1))} h`;
+};
+
 /** The alarms of production, with every option that adds one. The functions' code is empty. */
 const alarms = (written: Rows): Rows => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-tables-"));
@@ -64,7 +87,8 @@ const alarms = (written: Rows): Rows => {
     const [topic = ""] = same.map(
       (one) => /Pages|Tickets/.exec(JSON.stringify(one.stack.resolve(one.alarmActions)))?.[0],
     );
-    return [names, topic.toLowerCase(), text, written.find(([each]) => each === names)?.[3] ?? ""];
+    const [ends = ""] = same.map(timeToEnd);
+    return [names, topic.toLowerCase(), text, ends, written.find(([each]) => each === names)?.[4] ?? ""];
   });
 };
 
@@ -152,7 +176,7 @@ type Table = { readonly file: string; readonly head: readonly string[]; readonly
 const tables: Readonly<Record<string, Table>> = {
   settings: { file: "infra/README.md", head: ["setting", "default", "production", ""], rows: settings },
   environment: { file: "infra/README.md", head: ["variable", "default", ""], rows: environment },
-  alarms: { file: "infra/runbook.md", head: ["alarm", "topic", "raised", "what to do"], rows: alarms },
+  alarms: { file: "infra/runbook.md", head: ["alarm", "topic", "raised", "ends within", "what to do"], rows: alarms },
   responses: {
     file: "shared/checkout/README.md",
     head: ["response", "it has acted", "it may still act", "settles"],
