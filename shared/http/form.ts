@@ -143,8 +143,11 @@ const checkHeaders = (parts: readonly Buffer[]): void => {
  */
 type Disposition = { readonly name?: string; readonly filename?: string | undefined; readonly fault?: string };
 
-/** Matches a parameter. Names are tokens; values are tokens or quoted. A semicolon can come last. `a"b"` is for filename* only. */
-const parameter = /[ \t]*;(?:[ \t]*([!#-'*+.^`|~\w-]+)[ \t]*=[ \t]*([!#-'*+.^`|~\w-]*"[^"]*"|[!#-'*+.^`|~\w-]+))?/gy;
+/** Matches a parameter, up to the next semicolon. Its name is a token. `dispositionOf` refuses values that only filename* can have. */
+const parameter = /[ \t]*;(?:[ \t]*([!#-'*+.^`|~\w-]+)[ \t]*=[ \t]*([!#-'*+.^`|~\w-]*"[^"]*"|[^\s";][^";]*))?/gy;
+
+/** Matches a value other than that of filename*, which React Native sends with parentheses, commas and other characters unescaped. */
+const tokenOrQuoted = /^([!#-'*+.^`|~\w-]+|"[^"]*")$/;
 
 /**
  * Returns the name of a part and its file's name. `filename*` takes precedence over `filename` (RFC 6266). For a quote or a line
@@ -160,7 +163,7 @@ const dispositionOf = (headers: Headers): Disposition => {
   const [type = ""] = text.split(";", 1);
   const found = Array.from(text.slice(type.length).matchAll(parameter));
   const rest = text.slice(found.reduce((end, [all]) => end + all.length, type.length));
-  const given = found.flatMap(([, name, value = ""]) => (name ? [[name.toLowerCase(), value] as const] : []));
+  const given = found.flatMap(([, name, value = ""]) => (name ? [[name.toLowerCase(), value.trim()] as const] : []));
   const values = new Map(given.toReversed());
   const name = unquoted(values.get("name"));
   const twice = Map.groupBy(given, ([each]) => each)
@@ -173,6 +176,8 @@ const dispositionOf = (headers: Headers): Disposition => {
     type.trim().toLowerCase() !== "form-data" && "has a Content-Disposition that is not form-data",
     /\S/.test(rest) && faultOf(rest, found.at(-1)?.[2]),
     given.some(([each, value]) => each !== "filename*" && /^[^"]+"/.test(value)) && "has a value with a bare quote",
+    given.some(([each, value]) => each !== "filename*" && !tokenOrQuoted.test(value)) &&
+      "has a value that needs quotes",
     twice && `gives ${twice.slice(0, 64)} twice`,
     given.some(([each]) => /\*\d/.test(each)) && "has a filename in pieces (a continuation of RFC 2231)",
     values.has("name*") && "has a name* in place of its name",
