@@ -150,6 +150,8 @@ const letterTypes = ["application/pdf", "image/tiff", "image/png", "image/jpeg"]
 export const warningOf = ({ file_hint, detected_type, encrypted }: Attachment): string | null => {
   if (file_hint !== "LOA") return null;
   if (encrypted === true) return "The letter of authorization is encrypted.";
+  if (detected_type === "application/pdf" && encrypted === null)
+    return "Whether the letter of authorization is encrypted is not known.";
   return letterTypes.includes(detected_type ?? "")
     ? null
     : "The letter of authorization is not a PDF, TIFF, PNG or JPEG.";

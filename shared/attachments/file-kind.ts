@@ -107,9 +107,9 @@ const tailOf = (file: FileEnds) => textAt(file, file.bytes - Math.min(tailBytes,
 /**
  * Whether the newest trailer of a PDF has an `/Encrypt` entry. The end of the file contains the trailer's offset. If there is no
  * trailer at that offset, or that part of the file is not available, returns whether `/Encrypt` occurs anywhere in the available
- * bytes.
+ * bytes, or null if it does not and there are others.
  */
-const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
+const isEncrypted = (file: FileEnds, headerAt: number): boolean | null => {
   const tail = tailOf(file);
   const offset = Number(/^startxref\s+(\d{1,15})/.exec(tail.slice(tail.lastIndexOf("startxref")))?.[1] ?? Number.NaN);
   // Offsets are relative to the header, but some programs count from the beginning of the file.
@@ -118,11 +118,12 @@ const isEncrypted = (file: FileEnds, headerAt: number): boolean => {
   const trailer = trailers.find((found) => found !== undefined);
   if (trailer !== undefined) return hasName(trailer, "/Encrypt");
   const parts = [...new Set([file.first, file.last])];
-  return parts.some((part) => {
+  const occurs = parts.some((part) => {
     const text = asBuffer(part).toString("latin1");
     const found = text.matchAll(/\/Encrypt(?![^\s()<>[\]{}/%])/g);
     return found.some(({ 0: name, index }) => !isNull(text, index + name.length));
   });
+  return occurs || (file.first.length < file.bytes ? null : false);
 };
 
 /**

@@ -173,7 +173,6 @@ describe("whether a PDF is encrypted", () => {
 
   it("depends on the name /Encrypt anywhere if there is no trailer", () => {
     expect(whole(bytes("%PDF-1.7 signed"))).toMatchObject({ detected_type: "application/pdf", encrypted: false });
-    expect(ends(bytes("%PDF-1.7 signed"), 8).encrypted, "both ends").toBe(false);
     expect(whole(bytes("%PDF-1.7 /Encrypt 5 0 R")).encrypted, "with the name").toBe(true);
     expect(whole(bytes("%PDF-1.7 /EncryptMetadata")).encrypted, "with another name").toBe(false);
     expect(whole(bytes("%PDF-1.7 /Encrypt\nnull /Size 1")).encrypted, "with null").toBe(false);
@@ -184,6 +183,13 @@ describe("whether a PDF is encrypted", () => {
     expect(whole(other("<< /Encrypt 5 0 R >>")).encrypted, "if the offset is another object's").toBe(true);
     expect(whole(other("<< /Size 1 >>")).encrypted, "without the name").toBe(false);
     expect(encryptedOf("", { before: object }), "if the trailer is no dictionary").toEqual([true, true]);
+  });
+
+  it("is null if the trailer is not in what was read, and the name is not either", () => {
+    const padded = bytes([...read("user-aes-256.pdf")], Array(200_000).fill(0));
+    expect(ends(padded, 100).encrypted).toBeNull();
+    expect(whole(padded).encrypted, "in the whole file").toBe(true);
+    expect(whole(bytes([...read("plain.pdf")], Array(200_000).fill(0))).encrypted, "in a plain file").toBe(false);
   });
 
   it("is null for other types", () => {

@@ -122,6 +122,7 @@ describe("an attachment", () => {
     ["LOA", "image/png", null, null],
     ["LOA", "image/jpeg", null, null],
     ["LOA", "application/pdf", true, "The letter of authorization is encrypted."],
+    ["LOA", "application/pdf", null, "Whether the letter of authorization is encrypted is not known."],
     ["LOA", null, null, "The letter of authorization is not a PDF, TIFF, PNG or JPEG."],
     ["DEFAULT", null, true, null],
   ] as const)(
