@@ -45,9 +45,7 @@ announce() {
 upload_directly() {
   local upload headers status attempt
   upload=$(create_json "$(announce "$1")" "$request/uploads")
-  # curl sends Content-Length by itself.
-  headers=$(json 'Object.entries(it.data.headers).filter(([name]) => !/^content-length$/i.test(name))
-    .map(([name, value]) => `header = "${name}: ${value}"`).join("\n")' <<<"$upload")
+  headers=$(json 'Object.entries(it.data.headers).map((header) => `header = "${header.join(": ")}"`).join("\n")' <<<"$upload")
   for attempt in 1 2 3 4 5; do
     # With -g, brackets and braces in a name are no patterns.
     status=$(curl -sS -g --retry 3 -K - -T "$1" -o /dev/null -w '%{http_code}' "$(json it.data.url <<<"$upload")" <<<"$headers")

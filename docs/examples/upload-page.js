@@ -13,9 +13,7 @@ export const upload = async (file, { prepare, complete, onProgress = () => {} })
     new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
       request.open(method, url);
-      // The browser sends Content-Length by itself, and lets no page set it.
-      for (const [name, value] of Object.entries(headers))
-        if (name !== "Content-Length") request.setRequestHeader(name, value);
+      for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
       request.upload.onprogress = ({ loaded, total }) => onProgress(loaded / total);
       request.onload = () => resolve(request.status);
       request.onerror = () => reject(new Error("Storage did not respond"));

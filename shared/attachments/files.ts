@@ -63,13 +63,13 @@ export const putFile = async (key: string, { content, contentType, sha256 }: Upl
 
 /**
  * Returns a request with which the caller sends a file directly to S3. The signature covers length, media type and SHA-256
- * as headers, so S3 rejects any other file, and `If-None-Match`, so S3 accepts it once.
+ * as headers, so S3 rejects any other file, and `If-None-Match`, so S3 accepts it once. HTTP clients set the length themselves, and
+ * Java's and browsers' refuse to be told.
  * Source: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
  */
 export const signedPut = async (key: string, { content_type, bytes, sha256 }: UploadFile, signedAt: Date) => {
   const checksum = "x-amz-checksum-sha256";
   const headers = {
-    "Content-Length": String(bytes),
     "Content-Type": content_type,
     "If-None-Match": "*",
     [checksum]: base64(sha256),
