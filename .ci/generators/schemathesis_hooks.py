@@ -15,6 +15,8 @@ BEYOND_THE_SCHEMA = [
     ("constraint.required", r"/data/(sms|mms)_(endpoints|identity|secret)"),
     # The protocol decides what an endpoint must be.
     ("constraint.format", r"/data/(sms|mms)_endpoints/\d+"),
+    # An endpoint is given once. With `uniqueItems`, Java's generator makes a set of the list.
+    ("constraint.unique", r"/data/(sms|mms)_endpoints/\d+"),
     # The authentication method decides which characters an identity and a secret may have.
     ("constraint.format", r"/data/(sms|mms)_(identity|secret)"),
     # The file of an upload has arrived, and it is used once.

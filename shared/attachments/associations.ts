@@ -58,14 +58,15 @@ const readForwardings = async (
   return new Map(await Promise.all(attachments.map(ofAttachment)));
 };
 
-/** `file` is part of the attachment's item. Only `forwarding` takes further reads. */
+/** `file` is part of the attachment's item, and `order` of its request's. Only `forwarding` takes further reads. */
 export const includedAssociations = async (
   parent: Parent,
   attachments: readonly Attachment[],
-  include: readonly ("file" | "forwarding")[] = [],
+  include: readonly ("order" | "file" | "forwarding")[] = [],
 ) => {
   const forwardings = include.includes("forwarding") ? await readForwardings(parent, attachments) : undefined;
   return (attachment: Attachment) => ({
+    ...(include.includes("order") && { order: { type: "order", data: { id: parent.order } } }),
     ...(include.includes("file") && { file: { type: "file", data: pick(FileData, attachment) } }),
     ...(forwardings && { forwarding: { type: "forwarding", data: forwardings.get(attachment.id) } }),
   });

@@ -33,8 +33,11 @@ const associations = {
   ],
 } as const;
 const ofOrder = stated("OrderAttachmentAssociations", associations);
+const orderData = stated("OrderData", statedId);
+const OrderDocument = z.object({ type: z.literal("order"), data: orderData.schema });
 const ofRequest = stated("RequestAttachmentAssociations", {
   request: [RequestDocument, "The request that the attachment belongs to. Its id stays the same after checkout."],
+  order: [z.optional(OrderDocument), "The order that the request belongs to. Present if `include` requests it."],
   ...associations,
 });
 
@@ -55,7 +58,7 @@ const uploadData = stated("UploadData", {
   url: [z.url(), "Where to send the file. The URL is signed and grants access by itself: keep it secret."],
   headers: [
     z.record(z.string(), z.string()),
-    "The headers to send the file with, exactly as given, without `Authorization` and `Content-Encoding`. HTTP clients usually set `Content-Length` by themselves.",
+    "The headers to send the file with, exactly as given, without `Authorization` and `Content-Encoding`. `Content-Length` is `bytes`: HTTP clients set it themselves unless they send the file in chunks, which storage refuses.",
   ],
   expires_at: [Timestamp, "The file must be sent and the upload completed before this time."],
 });
@@ -73,6 +76,7 @@ export const attachmentDocuments = {
   }),
   upload: z.object({ type: z.literal("upload"), data: uploadData.schema }),
   request: RequestDocument,
+  order: OrderDocument,
   file: FileDocument,
   forwarding: ForwardingDocument,
 };
@@ -87,7 +91,7 @@ const schemas = [
   named("NewAttachment", schema.NewAttachment, { file: "The file. Required, and not empty.", ...newMetadata }),
   named("AttachmentCompleteData", schema.NewMetadata, newMetadata),
   named("AttachmentUpdateData", schema.AttachmentChanges, pick(schema.AttachmentChanges, schema.metadataDescriptions)),
-  ...[ofRequest, ofOrder, requestData, uploadData],
+  ...[ofRequest, ofOrder, requestData, orderData, uploadData],
   named("FileData", schema.FileData, {
     bytes: "The size of the file, in bytes.",
     content_type: "The media type that the upload gave.",
@@ -114,7 +118,11 @@ const schemas = [
   named("UploadCreateData", schema.UploadFile, uploadFile),
 ];
 
-const include = { file: "the size, the type and the hash of the file.", forwarding: "its state at the carrier." };
+const include = {
+  order: "the order of the request.",
+  file: "the size, the type and the hash of the file.",
+  forwarding: "its state at the carrier.",
+};
 const referenceText = "Returns only the attachment with this `reference_id`. Cannot be combined with cursors.";
 
 const scan = {
@@ -131,7 +139,6 @@ const prepared = () => ({
   method: "PUT",
   url: `https://files.example/attachments/2026/11/21/${ids.upload}?X-Amz-Expires=3600&X-Amz-Signature=3f1c`,
   headers: {
-    "Content-Length": String(scan.bytes),
     "Content-Type": scan.content_type,
     "If-None-Match": "*",
     "x-amz-checksum-sha256": Buffer.from(scan.sha256, "hex").toString("base64"),

@@ -63,11 +63,12 @@ export const createAttachmentRoutes = forParents((parent) => {
   });
 });
 
+const ofRequest = includeOf("order", "file", "forwarding");
+
 export const listAttachmentsRoutes = forParents((parent) => {
-  // It exists for a request only. Receipts are stored by request, so an order's list would take a read for each attachment and each
-  // request.
-  const included = parent === "request" ? (["file", "forwarding"] as const) : (["file"] as const);
-  const schema = z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include: includeOf(...included) });
+  // An order's list has no `forwarding`: receipts are stored by request, so it would take a read for each attachment and each request.
+  const include = parent === "request" ? ofRequest : includeOf("file");
+  const schema = z.object({ ...PageQuery.shape, reference_id: z.optional(Uuid), include });
   return attachmentRoute(parent, {
     operation: "index",
     file: "functions/attachments/list.ts",
@@ -80,7 +81,10 @@ export const showAttachmentRoutes = forParents((parent) =>
   attachmentRoute(parent, {
     operation: "show",
     file: "functions/attachments/show.ts",
-    reads: { from: "query", schema: z.object({ include: includeOf("file", "forwarding") }) },
+    reads: {
+      from: "query",
+      schema: z.object({ include: parent === "request" ? ofRequest : includeOf("file", "forwarding") }),
+    },
     // `forwarding` is stored by request, so the function queries the order's requests.
     grants: { table: parent === "order" ? ["Query"] : [], files: [] },
   }),

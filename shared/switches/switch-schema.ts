@@ -25,7 +25,24 @@ type Channel = "sms" | "mms";
 
 /** The format of an endpoint depends on the channel's protocol. */
 const Endpoint = z.string().check(z.trim(), z.maxLength(limits.endpointLength), wellFormed());
-const Endpoints = z.array(Endpoint).check(z.maxLength(limits.endpoints));
+const error = "must be given only once";
+
+/** A message would be delivered twice to an endpoint that is given twice. Judged beside the problems of single endpoints. */
+const onlyOnce = z.check<string[]>(
+  ({ value, issues }) => {
+    for (const [index, input] of value.entries())
+      if (value.indexOf(input) < index)
+        issues.push({
+          code: "custom",
+          input,
+          path: [index],
+          message: error,
+          params: { sub_code: "constraint.unique" },
+        });
+  },
+  { error, when: ({ value }) => Array.isArray(value) && value.length <= limits.endpoints },
+);
+const Endpoints = z.array(Endpoint).check(z.maxLength(limits.endpoints), onlyOnce);
 export const Identity = z.nullable(text(limits.identityLength));
 export const Secret = z.nullable(text(limits.secretLength));
 
@@ -62,7 +79,7 @@ export const settingsDescriptions = () => {
   const authMethod = (messages: string) =>
     `How ${messages} deliveries are authenticated: \`NONE\`, \`BASIC\` (identity and secret), or \`BEARER\` (secret only).`;
   const endpoints =
-    "The delivery targets: absolute http or https URLs (RFC 3986) without user info for `HTTP`, email addresses for `EMAIL`, email addresses or `host[:port]` for `SMTP` and `MM4`. A host is a DNS name, in Punycode if it is international, an IPv4 address or an IPv6 address in brackets.";
+    "The delivery targets: absolute http or https URLs (RFC 3986) without user info for `HTTP`, email addresses for `EMAIL`, email addresses or `host[:port]` for `SMTP` and `MM4`. A host is a DNS name, in Punycode if it is international, an IPv4 address or an IPv6 address in brackets. No endpoint is given twice.";
   const identity = "The user name for `BASIC`, which then has no colon and no control characters.";
   const secret =
     "The password for `BASIC`, which then has no control characters, or the token for `BEARER`, which then has only visible ASCII characters.";

@@ -60,10 +60,10 @@ export const largeCheckoutCost = {
 
 /** The round trips that a query adds to those of its endpoint. */
 export const queryRounds: ReadonlyMap<string, number> = new Map([
-  ["request-attachments/list?include=file", 0],
+  ["request-attachments/list?include=order,file", 0],
   ["request-attachments/list?include=file,forwarding", 1],
   ["request-attachments/list?reference_id=", 0],
-  ["request-attachments/show?include=file", 0],
+  ["request-attachments/show?include=order,file", 0],
   ["request-attachments/show?include=file,forwarding", 1],
   ["order-attachments/list?include=file", 0],
   ["order-attachments/list?reference_id=", 0],

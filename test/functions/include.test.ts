@@ -49,9 +49,10 @@ describe.each(parentTypes)("include=file on attachments of a %s", (kind) => {
     for (const names of ["", "files", "file,", "file,owner", "FILE", "file, forwarding"]) {
       const encoded = encodeURIComponent(names);
       const single = await get(`${path}/${id}?include=${encoded}`);
-      expect([single.status, single.body], names).toEqual([422, includeError("file", "forwarding")]);
+      const ofRequest = kind === "request" ? ["order"] : [];
+      expect([single.status, single.body], names).toEqual([422, includeError(...ofRequest, "file", "forwarding")]);
       const listed = await get(`${path}?include=${encoded}`);
-      const listable = kind === "request" ? ["file", "forwarding"] : ["file"];
+      const listable = kind === "request" ? ["order", "file", "forwarding"] : ["file"];
       expect([listed.status, listed.body], names).toEqual([422, includeError(...listable)]);
     }
   });
@@ -62,6 +63,16 @@ describe.each(parentTypes)("include=file on attachments of a %s", (kind) => {
     const { body } = await get(`${path}/${id}?include=forwarding,file,forwarding`);
     expect(Object.keys(Object(body).associations)).toEqual([...Object.keys(own()), "file", "forwarding"]);
   });
+});
+
+it("include=order on attachments of a request returns the request's order, in show and list", async () => {
+  const path = t.attachments("request", "acme");
+  const { id } = await upload(path, t.key("acme"));
+  const plain = Object((await get(`${path}/${id}`)).body);
+  const order = { type: "order", data: { id: t.order("acme") } };
+  const withOrder = await get(`${path}/${id}?include=order`);
+  expect(withOrder.body).toEqual({ ...plain, associations: { ...plain.associations, order } });
+  expect(Object((await get(`${path}?last=1&include=order`)).body).data.items).toEqual([withOrder.body]);
 });
 
 describe("include=account on switches", () => {

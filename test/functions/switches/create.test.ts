@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { switchProblems } from "../../../shared/switches/switch-schema.ts";
 import { atOnce } from "../../support/fault-proxy/table-proxy.ts";
-import { defaultSettings, newSwitch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
+import { defaultSettings, newSwitch, patch, post, switchesPath, switchOf } from "../../support/fixtures/switches.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { call, invalidBody, invalidParametersOf, takenBody } from "../../support/requests/client.ts";
 
@@ -241,6 +241,24 @@ describe("POST /switches", () => {
       expect([response.status, invalidParametersOf(response)], `enabled: ${enabled}`).toEqual([422, errors]);
     }
   });
+
+  it.each(["HTTP", "NONE"])(
+    "refuses an endpoint that is given twice, with other problems, over %s",
+    async (protocol) => {
+      const endpoint = "https://example.com/in";
+      const endpoints = [endpoint, `${endpoint}/`, ` ${endpoint}`, endpoint.toUpperCase(), "x".repeat(2_049)];
+      const data = { sms_protocol: protocol, sms_endpoints: endpoints };
+      const response = await post(t.key("acme"), { name: "never made", ...data });
+      expect([response.status, invalidParametersOf(response)]).toEqual([
+        422,
+        ["body /data/sms_endpoints/4 constraint.length", "body /data/sms_endpoints/2 constraint.unique"],
+      ]);
+      const { id } = await newSwitch(t.key("acme"), { ...data, name: protocol, sms_endpoints: endpoints.slice(0, 2) });
+      const changed = await patch(t.key("acme"), id, { sms_endpoints: [endpoint, `${endpoint} `] });
+      const problem = { sub_code: "constraint.unique", detail: "must be given only once" };
+      expect([changed.status, changed.body]).toEqual([422, invalidBody("body", "/data/sms_endpoints/1", problem)]);
+    },
+  );
 
   it.each(["sms", "mms"])("with %s enabled requires what its protocol and its authentication need", async (channel) => {
     const send = (name: string, data: { enabled: boolean } & object) => {

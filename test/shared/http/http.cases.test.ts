@@ -459,7 +459,11 @@ describe("a form", () => {
     ["by a quoted filename*", `; filename="???.pdf"; filename*="UTF-8''%E5%A7%94.pdf"`, "委.pdf"],
     ["by a filename* with a quoted text", `; filename*=utf-8''"%E5%A7%94 b.pdf"`, "委 b.pdf"],
     ["by a filename* with a language", `; filename*=UTF8'zh-Hant'%E5%A7%94`, "委"],
-    ["by a filename* with characters that need no quotes", "; filename*=utf-8''R&D%20@%20a=b,%20(1).pdf ", "R&D @ a=b, (1).pdf"],
+    [
+      "by a filename* with characters that need no quotes",
+      "; filename*=utf-8''R&D%20@%20a=b,%20(1).pdf ",
+      "R&D @ a=b, (1).pdf",
+    ],
     ["by a filename* in UTF-8", `; filename="LOA (1).pdf"; filename*=utf-8''Größe%20(1).pdf; x=y`, "Größe (1).pdf"],
     ["by its filename beside an empty filename*", `; filename="a.pdf"; filename*=UTF-8''`, "a.pdf"],
     ["by an encoded word in Base64", '; filename="=?utf-8?B?5aeULnBkZg==?="', "委.pdf"],
@@ -504,11 +508,7 @@ describe("a form", () => {
     ["a text after a quote", file('; filename="a.pdf"x'), "data[file] has a value with a bare quote"],
     ["a filename that needs quotes", file("; filename=my loa.pdf"), "data[file] has a value that needs quotes"],
     ["a comma that needs quotes", file("; filename=a,b.pdf"), "data[file] has a value that needs quotes"],
-    [
-      "a quote in a filename*",
-      file(`; filename*=UTF-8''a (1)"b".pdf`),
-      "data[file] has a value that needs quotes",
-    ],
+    ["a quote in a filename*", file(`; filename*=UTF-8''a (1)"b".pdf`), "data[file] has a value that needs quotes"],
     [
       "a semicolon in a filename*",
       file(`; filename="a;b.pdf"; filename*=utf-8''a;b.pdf`),
