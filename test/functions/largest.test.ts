@@ -16,7 +16,9 @@ const escaped = (value: unknown) =>
 
 it("creates, changes and returns the largest switch", async () => {
   const channel = (name: string) => ({
-    [`${name}_endpoints`]: Array.from({ length: limits.endpoints }, (_, nth) => longest(limits.endpointLength, String(nth))),
+    [`${name}_endpoints`]: Array.from({ length: limits.endpoints }, (_, nth) =>
+      longest(limits.endpointLength, String(nth)),
+    ),
     [`${name}_identity`]: longest(limits.identityLength),
     [`${name}_secret`]: longest(limits.secretLength),
   });
