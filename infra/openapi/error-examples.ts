@@ -65,19 +65,17 @@ const invalidErrors = ({ reads, operation, method, docs }: DocumentedRoute): Err
   return Object.fromEntries(found.map(([title, all]) => [title, errors.invalid(all)]));
 };
 
-/** All errors that an operation can return, in the order of its checks. */
+/** The errors that an operation can return, in the order of its checks. */
 export const errorsOf = (route: DocumentedRoute): ErrorExamples => ({
   "The API key is not valid": errors.unauthorized(),
   ...accessErrors(route),
   ...notFoundErrors(route),
-  ...((route.operation === "update" || route.operation === "delete") && {
-    "The document has changed": errors.preconditionFailed('"7"', "If-Match"),
-  }),
+  ...(route.on === "item" && { "The document has changed": errors.preconditionFailed('"7"', "If-Match") }),
   ...mediaErrors(route),
   ...invalidErrors(route),
   "Too many requests": errors.rateLimited(),
   "An internal error": errors.internalError(),
-  "S3 or DynamoDB is unavailable": errors.serviceUnavailable(),
+  "Storage is unavailable": errors.serviceUnavailable(),
 });
 
 export const reasons: Readonly<Record<errors.ErrorCode, string>> = {
@@ -90,81 +88,65 @@ export const reasons: Readonly<Record<errors.ErrorCode, string>> = {
   precondition_failed:
     "The document has changed since the version in `If-Match`, or still has the version in `If-None-Match`.",
   payload_too_large: "The body or the file is too large. Above 10 MB, the response is plain text.",
-  unsupported_media_type: "The body is not of the expected media type.",
+  unsupported_media_type:
+    "The body is not of the expected media type, which is exactly `application/json` (UTF-8, whatever its `charset`) or `multipart/form-data`, or it has a `Content-Encoding`.",
   invalid_parameter: "A part of the body, a query parameter or a header is invalid. The response lists all of them.",
-  rate_limited: "Too many requests. Retry after the number of seconds in `Retry-After`.",
+  rate_limited: "Too many requests.",
   internal_error: "An internal error.",
-  service_unavailable:
-    "The service, S3 or DynamoDB is unavailable. Retry after the number of seconds in `Retry-After`.",
+  service_unavailable: "The service or its storage is unavailable.",
 };
+
+const mayGrow = "There may be more of them later: treat an unknown one by the status.";
 
 const ErrorCodes = z.enum(errors.errorCodes.map(({ code }) => code));
 const ErrorSubCode = z.enum([...errors.subCodes, "none"]);
 const ErrorLocation = z.enum(errors.locations);
 
-const resource = stated(
-  "ErrorResource",
-  {
-    id: [z.string(), "The id of the resource, as the request gives it."],
-    type: [z.string(), "The type of the resource."],
-  },
-  "A resource that an error is about.",
-);
+const resource = stated("ErrorResource", "A resource that an error is about.", {
+  id: [z.string(), "The id of the resource, as the request gives it."],
+  type: [z.string(), "The type of the resource."],
+});
 
-const source = stated(
-  "ErrorSource",
-  {
-    in: [ErrorLocation, "Where the parameter is."],
-    pointer: [
-      z.string(),
-      "A JSON pointer: `/data/name` in a body (also for the form part `data[name]`), `/first` in the query, `/Idempotency-Key` for a header, `/upload_id` in the path. Empty if the error is about the body as a whole.",
-    ],
-  },
-  "The part of the request that caused the error.",
-);
+const source = stated("ErrorSource", "The part of the request that caused the error.", {
+  in: [ErrorLocation, "Where the parameter is."],
+  pointer: [
+    z.string(),
+    "A JSON pointer: `/data/name` in a body (also for the form part `data[name]`), `/first` in the query, `/Idempotency-Key` for a header, `/upload_id` in the path. Empty if the error is about the body as a whole.",
+  ],
+});
 
 const optionalOf = <S extends z.core.$ZodType>(schema: S, text: string) => [z.optional(schema), text] as const;
 const lengthOrRange = "For `constraint.length` and `constraint.range`";
 
-const params = stated(
-  "ErrorParams",
-  {
-    account: optionalOf(resource.schema, "The account for which the feature is not enabled."),
-    permission: optionalOf(z.string(), "The missing permission."),
-    resource: optionalOf(resource.schema, "The resource that does not exist, or the one that already uses the value."),
-    limit_bytes: optionalOf(z.int(), "The largest accepted size, in bytes."),
-    direct_upload: optionalOf(z.boolean(), "`true` if the file can be uploaded directly."),
-    expected: optionalOf(z.string(), "The accepted media type."),
-    minimum: optionalOf(z.int(), `${lengthOrRange}, the smallest accepted length or value, if there is one.`),
-    maximum: optionalOf(z.int(), `${lengthOrRange}, the largest accepted length or value, if there is one.`),
-    allowed: optionalOf(z.array(z.string()), "For `constraint.enum`, the accepted values or names."),
-  },
-  "Details of the error. Which properties are present depends on the code.",
-);
+const params = stated("ErrorParams", "Details of the error. Which properties are present depends on the code.", {
+  account: optionalOf(resource.schema, "The account for which the feature is not enabled."),
+  permission: optionalOf(z.string(), "The missing permission."),
+  resource: optionalOf(resource.schema, "The resource that does not exist, or the one that already uses the value."),
+  limit_bytes: optionalOf(z.int(), "The largest accepted size, in bytes."),
+  direct_upload: optionalOf(z.boolean(), "`true` if the file can be uploaded directly."),
+  expected: optionalOf(z.string(), "The accepted media type."),
+  minimum: optionalOf(z.int(), `${lengthOrRange}, the smallest accepted length or value, if there is one.`),
+  maximum: optionalOf(z.int(), `${lengthOrRange}, the largest accepted length or value, if there is one.`),
+  allowed: optionalOf(z.array(z.string()), "For `constraint.enum`, the accepted values or names."),
+});
 
-const one = stated(
-  "ErrorObject",
-  {
-    code: [ErrorCodes, "The error code. The list of codes is closed."],
-    title: [z.string(), "A short, fixed summary of the code."],
-    detail: [z.string(), "An explanation of this error for people."],
-    sub_code: [ErrorSubCode, "For `invalid_parameter`, the rule that the parameter violates; otherwise `none`."],
-    source: optionalOf(source.schema, "The part of the request that caused the error."),
-    params: optionalOf(params.schema, "Details of the error."),
-  },
-  "One error.",
-);
+const one = stated("ErrorObject", "One error.", {
+  code: [ErrorCodes, "The error code."],
+  title: [z.string(), "A short, fixed summary of the code."],
+  detail: [z.string(), "An explanation of this error for people."],
+  sub_code: [ErrorSubCode, "For `invalid_parameter`, the rule that the parameter violates; otherwise `none`."],
+  source: optionalOf(source.schema, "The part of the request that caused the error."),
+  params: optionalOf(params.schema, "Details of the error."),
+});
 
-const document = stated(
-  "ErrorDocument",
-  { errors: [z.array(one.schema).check(z.minLength(1)), "All errors of the request."] },
-  "The body of every error response. It lists every error of the request.",
-);
+const document = stated("ErrorDocument", "The body of every error response. It lists every error of the request.", {
+  errors: [z.array(one.schema).check(z.minLength(1)), "All errors of the request."],
+});
 export const ErrorDocument = document.schema;
 
 export const errorSchemas: readonly NamedSchema[] = [
   ...[document, one, source, params, resource],
-  { name: "ErrorCode", schema: ErrorCodes, description: "The error codes." },
-  { name: "ErrorSubCode", schema: ErrorSubCode, description: "The rules that a parameter can violate." },
+  { name: "ErrorCode", schema: ErrorCodes, description: `The error codes. ${mayGrow}` },
+  { name: "ErrorSubCode", schema: ErrorSubCode, description: `The rules that a parameter can violate. ${mayGrow}` },
   { name: "ErrorLocation", schema: ErrorLocation, description: "The parts of a request." },
 ];

@@ -59,7 +59,7 @@ const queryParameters = ({ reads, docs }: DocumentedRoute, share: Share): Json[]
 const idempotencyKey: Json = {
   name: "Idempotency-Key",
   in: "header",
-  description: `Makes retries safe. For ${limits.idempotencySeconds / 3600} hours, a request with the same key and the same content returns the first response again, with \`Idempotency-Replayed: true\`, and creates nothing. A request with the same key but different content fails with 422.`,
+  description: `Makes retries safe. For ${limits.idempotencySeconds / 3600} hours, a request with the same key and the same content returns the first response again, with \`Idempotency-Replayed: true\`, and creates nothing. A request with the same key but different content fails with 422. Only POSTs read it.`,
   schema: { type: "string", pattern: `^${limits.idempotencyKey.characters}{1,${limits.idempotencyKey.length}}$` },
 };
 
@@ -67,7 +67,7 @@ const ifMatch: Json = {
   name: "If-Match",
   in: "header",
   description:
-    "The `ETag` of the document that the change is based on. If the document has changed since, the request fails with 412.",
+    "The `ETag` of the document that you have read. If the document has changed since, the request fails with 412.",
   schema: { type: "string" },
 };
 
@@ -80,7 +80,7 @@ const ifNoneMatch: Json = {
 
 /** Tools such as Bruno send every parameter that has an example, so those that would do harm have none. */
 export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
-  const { path, method, operation, resource } = route;
+  const { path, method, operation, on, resource } = route;
   const inPath = pathParameters(path).map((name) => {
     const type = name === "id" ? resource : name.replace(/_id$/, "");
     return share(`${pascal(type)}Id`, pathParameter(name, type));
@@ -89,7 +89,7 @@ export const parametersOf = (route: DocumentedRoute, share: Share): Json[] => {
     ...inPath,
     ...queryParameters(route, share),
     ...(method === "POST" ? [share("IdempotencyKey", idempotencyKey)] : []),
-    ...(operation === "update" || operation === "delete" ? [share("IfMatch", ifMatch)] : []),
+    ...(on === "item" ? [share("IfMatch", ifMatch)] : []),
     ...(operation === "show" ? [share("IfNoneMatch", ifNoneMatch)] : []),
   ];
 };

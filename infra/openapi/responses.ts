@@ -78,7 +78,9 @@ const successOf = (route: DocumentedRoute, schemas: Schemas): Json => {
 
 const notModified = response("The document has not changed since the `ETag` in `If-None-Match`.", ["ETag"]);
 
-const errorResponse = (examples: readonly (readonly [title: string, error: ApiError])[], schema: Json): Json => {
+type Failures = readonly (readonly [title: string, error: ApiError])[];
+
+const errorResponse = (examples: Failures, schema: Json): Json => {
   const codes = new Set(examples.flatMap(([, { body }]) => body.errors.map(({ code }) => code)));
   const description = [...codes].map((code) => `\`${code}\`: ${reasons[code]}`).join("\n\n");
   const values = examples.map(([title, { body }]) => [title, { summary: title, value: body }]);
@@ -86,11 +88,17 @@ const errorResponse = (examples: readonly (readonly [title: string, error: ApiEr
   return response(description, headerNames, { schema, examples: Object.fromEntries(values) });
 };
 
-/** The errors of all operations by status. Keeps the first of the examples with one title, which differ only in a name or an id. */
-const errorsByStatus = Map.groupBy(
-  Object.entries<ApiError>(Object.assign({}, ...routes.toReversed().map(errorsOf))),
-  ([, { status }]) => status,
-);
+const failuresOf = (route: DocumentedRoute): ReadonlyMap<number, Failures> =>
+  Map.groupBy(Object.entries(errorsOf(route)), ([, { status }]) => status);
+
+/** The statuses that have the same errors in every operation that can return them. */
+const sharedStatuses = (() => {
+  const all = routes.flatMap((route) => [...failuresOf(route)]);
+  const variants = Map.groupBy(all, ([status]) => status);
+  const isShared = (found: typeof all) =>
+    new Set(found.map(([, own]) => JSON.stringify(errorResponse(own, {})))).size === 1;
+  return new Set([...variants].filter(([, found]) => isShared(found)).map(([status]) => status));
+})();
 
 /** The errors that the gateway returns before a request reaches its operation, and a default for others. */
 const gatewayResponses = (schema: Json, share: Share): Json => {
@@ -102,14 +110,13 @@ const gatewayResponses = (schema: Json, share: Share): Json => {
   };
 };
 
-/** The responses of an operation by status. All operations share a component per status, except for 422, which has their own examples. */
+/** The responses of an operation by status. An error response has only examples that the operation can return. */
 export const responsesOf = (route: DocumentedRoute, schemas: Schemas, share: Share): Json => {
   const schema = schemas.response(ErrorDocument);
-  const byStatus = Map.groupBy(Object.entries(errorsOf(route)), ([, { status }]) => status);
-  const failed = [...byStatus].map(([status, own]): [string, Json] => {
-    if (status === 422) return [String(status), errorResponse(own, schema)];
+  const failed = [...failuresOf(route)].map(([status, own]): [string, Json] => {
+    const response = errorResponse(own, schema);
     const title = own[0]?.[1].body.errors[0]?.title ?? "";
-    return [String(status), share(pascal(title), errorResponse(errorsByStatus.get(status) ?? [], schema))];
+    return [String(status), sharedStatuses.has(status) ? share(pascal(title), response) : response];
   });
   const success = successOf(route, schemas);
   const known = route.operation === "show" ? { 304: share("NotModified", notModified) } : {};

@@ -66,17 +66,26 @@ export const responseSchema = ({ document: type, operation }: Route): z.core.$Zo
   return schema;
 };
 
-const envelope = (name: string, schema: z.core.$ZodType) => ({ name, schema, properties: envelopeProperties });
+const envelope = (name: string, description: string, schema: z.core.$ZodType) => ({
+  name,
+  description,
+  schema,
+  properties: envelopeProperties,
+});
 
 /** Every schema that is a component, except enums of single properties. Forms are included for their texts. */
 const namedSchemas: readonly NamedSchema[] = [
-  ...[...documents].map(([type, document]) => envelope(`${pascal(type)}Document`, document)),
+  ...[...documents].map(([type, document]) =>
+    envelope(`${pascal(type)}Document`, "A document, in its envelope.", document),
+  ),
   ...[...lists].flatMap(([type, list]) => [
-    envelope(`${pascal(type)}List`, list),
-    named(`${pascal(type)}ListData`, list.shape.data, listProperties),
+    envelope(`${pascal(type)}List`, "One page of a list, in its envelope.", list),
+    named(`${pascal(type)}ListData`, "The documents of a page, and its position.", list.shape.data, listProperties),
   ]),
   ...routes.flatMap((route) =>
-    "parts" in route.reads || route.reads.from === "json" ? [envelope(bodyName(route), route.reads.schema)] : [],
+    "parts" in route.reads || route.reads.from === "json"
+      ? [envelope(bodyName(route), "The body of a request.", route.reads.schema)]
+      : [],
   ),
   ...[pageInfo, ...contracts.flatMap(({ schemas }) => schemas), ...errorSchemas, ...eventSchemas],
 ];

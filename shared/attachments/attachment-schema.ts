@@ -47,7 +47,7 @@ const metadata = {
 };
 
 export const metadataDescriptions = {
-  name: "The display name.",
+  name: "The display name. Blanks at its ends are removed.",
   notes: "Free text. An empty string is stored as null.",
   file_hint: "The kind of document: `DEFAULT` for a general document, `LOA` for a letter of authorization.",
   reference_id: "A UUID chosen by the caller, unique within the request or the order. Returned in lower case.",

@@ -20,7 +20,7 @@ import * as rows from "./routes.ts";
 
 /** The documents, texts and examples of attachments' endpoints in the OpenAPI document. No function loads this file. */
 
-const requestData = stated("RequestData", statedId);
+const requestData = stated("RequestData", "Identifies a request.", statedId);
 const RequestDocument = z.object({ type: z.literal("request"), data: requestData.schema });
 const FileDocument = z.object({ type: z.literal("file"), data: schema.FileData });
 const ForwardingDocument = z.object({ type: z.literal("forwarding"), data: schema.ForwardingData });
@@ -32,10 +32,14 @@ const associations = {
     "The state of the attachment at the carrier. Present if `include` requests it.",
   ],
 } as const;
-const ofOrder = stated("OrderAttachmentAssociations", associations);
-const orderData = stated("OrderData", statedId);
+const ofOrder = stated(
+  "OrderAttachmentAssociations",
+  "What an attachment of an order is associated with.",
+  associations,
+);
+const orderData = stated("OrderData", "Identifies an order.", statedId);
 const OrderDocument = z.object({ type: z.literal("order"), data: orderData.schema });
-const ofRequest = stated("RequestAttachmentAssociations", {
+const ofRequest = stated("RequestAttachmentAssociations", "What an attachment of a request is associated with.", {
   request: [RequestDocument, "The request that the attachment belongs to. Its id stays the same after checkout."],
   order: [z.optional(OrderDocument), "The order that the request belongs to. Present if `include` requests it."],
   ...associations,
@@ -48,7 +52,7 @@ const uploadFile = {
   sha256: "The SHA-256 of the file, in hexadecimal.",
 };
 
-const uploadData = stated("UploadData", {
+const uploadData = stated("UploadData", "A prepared direct upload: how to send the file, and until when.", {
   ...statedId,
   filename: [z.string(), uploadFile.filename],
   content_type: [z.string(), uploadFile.content_type],
@@ -83,39 +87,62 @@ export const attachmentDocuments = {
 
 const newMetadata = {
   ...schema.metadataDescriptions,
-  filename: "The name of the file. Defaults to the name of the uploaded file.",
+  filename: "The name of the file. Defaults to the name of the uploaded file, without folders.",
 };
 
 const schemas = [
-  named("AttachmentData", schema.AttachmentData, { ...idProperty, ...newMetadata, ...timeProperties }),
-  named("NewAttachment", schema.NewAttachment, { file: "The file. Required, and not empty.", ...newMetadata }),
-  named("AttachmentCompleteData", schema.NewMetadata, newMetadata),
-  named("AttachmentUpdateData", schema.AttachmentChanges, pick(schema.AttachmentChanges, schema.metadataDescriptions)),
+  named("AttachmentData", "An attachment: its metadata, without the file.", schema.AttachmentData, {
+    ...idProperty,
+    ...newMetadata,
+    ...timeProperties,
+  }),
+  named("NewAttachment", "A new attachment with its file.", schema.NewAttachment, {
+    file: "The file. Required, and not empty.",
+    ...newMetadata,
+    filename: `${newMetadata.filename} A client that percent-encodes that name, as React Native does from 0.77 on, sends it here, because percent signs are part of a name.`,
+  }),
+  named(
+    "AttachmentCompleteData",
+    "The metadata of the new attachment. Its file is that of the upload.",
+    schema.NewMetadata,
+    newMetadata,
+  ),
+  named(
+    "AttachmentUpdateData",
+    "The metadata to change. What is left out keeps its value.",
+    schema.AttachmentChanges,
+    pick(schema.AttachmentChanges, schema.metadataDescriptions),
+  ),
   ...[ofRequest, ofOrder, requestData, orderData, uploadData],
-  named("FileData", schema.FileData, {
+  named("FileData", "The stored file of an attachment.", schema.FileData, {
     bytes: "The size of the file, in bytes.",
     content_type: "The media type that the upload gave.",
     sha256: "The SHA-256 of the file, in hexadecimal.",
     detected_type: "The media type that the first bytes of the file indicate, or null if it is not known.",
     encrypted:
-      "Whether a PDF is encrypted: whether it has an `/Encrypt` entry, with or without a password to open it. Null for any other file.",
+      "Whether a PDF is encrypted: whether it has an `/Encrypt` entry, with or without a password to open it. Null for any other file, and for a large PDF whose trailer is not in its first and last 128 KiB.",
   }),
-  named("ForwardingData", schema.ForwardingData, {
+  named("ForwardingData", "What the carrier has of an attachment.", schema.ForwardingData, {
     state: "The overall state: the least advanced of the requests' states.",
     requests:
       "The state by request: the attachment's own request or, for an attachment of an order, each request of the order whose attachments are forwarded. At most 100, those that are least advanced first.",
     requests_total: "How many requests there are.",
   }),
-  named("RequestForwarding", schema.ForwardingData.shape.requests.def.element, {
-    id: "The id of the request.",
-    state:
-      "`none`: not forwarded, because the request is of another type or because the attachment was added or changed after the checkout. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier or by the malware scan. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
-    at: "When the state was reached, or null if nothing has been sent.",
-    reason:
-      "For `refused`, the text of the carrier or of the malware scan for the customer. For `none`, that the attachment was added or changed after the checkout. Otherwise null.",
-  }),
+  named(
+    "RequestForwarding",
+    "What the carrier has of an attachment under one request.",
+    schema.ForwardingData.shape.requests.def.element,
+    {
+      id: "The id of the request.",
+      state:
+        "`none`: not forwarded, because the request is of another type or because the attachment was added or changed after the checkout. `pending`: not yet accepted by the carrier. `refused`: rejected by the carrier or by the malware scan. `withdrawn`: withdrawn from the carrier. `forwarded`: the carrier has it.",
+      at: "When the state was reached, or null if nothing has been sent.",
+      reason:
+        "For `refused`, the text of the carrier or of the malware scan for the customer. For `none`, that the attachment was added or changed after the checkout. Otherwise null.",
+    },
+  ),
   { name: "ForwardingState", schema: schema.ForwardingState },
-  named("UploadCreateData", schema.UploadFile, uploadFile),
+  named("UploadCreateData", "The file to be sent.", schema.UploadFile, uploadFile),
 ];
 
 const include = {

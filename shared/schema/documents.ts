@@ -8,13 +8,13 @@ import { mapped, Ulid } from "./fields.ts";
 const count = () => z.int().check(z.minimum(0));
 const cursor = () => z.nullable(z.string().check(z.minLength(1)));
 
-/** Names an object, and describes its properties. A text that is missing or superfluous does not compile. */
+/** Names and describes an object and its properties. A text that is missing or superfluous does not compile. */
 export const named = <S extends z.core.$ZodShape>(
   name: string,
+  description: string,
   schema: z.ZodMiniObject<S>,
   properties: { readonly [K in keyof S]: string },
-  description?: string,
-) => ({ name, schema, properties, ...(description && { description }) }) satisfies NamedSchema;
+) => ({ name, description, schema, properties }) satisfies NamedSchema;
 
 type Stated<S> = { readonly [K in keyof S]: readonly [schema: S[K], text: string] };
 
@@ -29,8 +29,8 @@ function textsOf(properties: Stated<z.core.$ZodShape>) {
 }
 
 /** Names an object that only the OpenAPI document has, and states the schema and the text of each property together. */
-export const stated = <S extends z.core.$ZodShape>(name: string, properties: Stated<S>, description?: string) =>
-  named(name, z.object(shapeOf<S>(properties)), textsOf<S>(properties), description);
+export const stated = <S extends z.core.$ZodShape>(name: string, description: string, properties: Stated<S>) =>
+  named(name, description, z.object(shapeOf<S>(properties)), textsOf<S>(properties));
 
 type QueryTexts<Q> = {
   readonly [K in keyof Q]-?: Exclude<Q[K], undefined> extends readonly (infer N extends string)[]
@@ -64,16 +64,12 @@ export const listProperties = {
   page_info: "The position of this page in the list.",
 } as const;
 
-export const pageInfo = stated(
-  "PageInfo",
-  {
-    after: [cursor(), "The cursor of the next page, or null on the last page."],
-    before: [cursor(), "The cursor of the previous page, or null on the first page."],
-    limit: [count(), "The page size."],
-    total: [count(), "The number of documents in the whole list."],
-  },
-  "The position of a page in its list.",
-);
+export const pageInfo = stated("PageInfo", "The position of a page in its list.", {
+  after: [cursor(), "The cursor of the next page, or null on the last page."],
+  before: [cursor(), "The cursor of the previous page, or null on the first page."],
+  limit: [count(), "The page size."],
+  total: [count(), "The number of documents in the whole list."],
+});
 export const PageInfo = pageInfo.schema;
 
 export const listOf = <T extends z.core.$ZodType>(document: T) =>

@@ -17,10 +17,13 @@ import { NewSwitch, SwitchChanges, SwitchData, settingsDescriptions, settingsExa
 
 /** The documents, texts and examples of switches' endpoints in the OpenAPI document. No function loads this file. */
 
-const accountData = stated("AccountData", { ...statedId, name: [z.string(), "The name of the account."] });
+const accountData = stated("AccountData", "Identifies an account.", {
+  ...statedId,
+  name: [z.string(), "The name of the account."],
+});
 const AccountDocument = z.object({ type: z.literal("account"), data: accountData.schema });
 
-const associations = stated("SwitchAssociations", {
+const associations = stated("SwitchAssociations", "What a switch is associated with.", {
   account: [z.optional(AccountDocument), "The account that the switch belongs to. Present if `include` requests it."],
 });
 
@@ -121,9 +124,19 @@ export const switchContract: Contract = {
     },
   },
   schemas: [
-    named("SwitchCreateData", NewSwitch, settings),
-    named("SwitchUpdateData", SwitchChanges, settings),
-    named("SwitchData", SwitchData, {
+    named(
+      "SwitchCreateData",
+      "The settings of the new switch. What is left out, or null, has its default.",
+      NewSwitch,
+      settings,
+    ),
+    named(
+      "SwitchUpdateData",
+      "The settings to change. What is left out keeps its value; the rules apply to the result.",
+      SwitchChanges,
+      settings,
+    ),
+    named("SwitchData", "A switch: how inbound SMS and MMS messages are authenticated and delivered.", SwitchData, {
       ...idProperty,
       ...settings,
       sms_options: "Reserved. Always null.",

@@ -78,18 +78,18 @@ export const settingsDescriptions = () => {
     `Whether the switch processes ${messages}. An enabled channel needs the endpoints, the identity and the secret that its protocol and its authentication method use.`;
   const authMethod = (messages: string) =>
     `How ${messages} deliveries are authenticated: \`NONE\`, \`BASIC\` (identity and secret), or \`BEARER\` (secret only).`;
-  const endpoints =
-    "The delivery targets: absolute http or https URLs (RFC 3986) without user info for `HTTP`, email addresses for `EMAIL`, email addresses or `host[:port]` for `SMTP` and `MM4`. A host is a DNS name, in Punycode if it is international, an IPv4 address or an IPv6 address in brackets. No endpoint is given twice.";
+  const endpoints = (transport: string, stored: string) =>
+    `Where messages are delivered, each to all of them; none is given twice. The protocol decides what they are, even if the channel is disabled. \`HTTP\`: absolute http or https URLs (RFC 3986) without user info, in ASCII. \`EMAIL\`: email addresses (HTML standard) with a DNS name that has a dot. ${transport}: email addresses or \`host[:port]\`. ${stored}: any text. A host is a DNS name, in Punycode if it is international, an IPv4 address of four decimal numbers or an IPv6 address in brackets; a port is 1 to 65535. Blanks at the ends are removed.`;
   const identity = "The user name for `BASIC`, which then has no colon and no control characters.";
   const secret =
     "The password for `BASIC`, which then has no control characters, or the token for `BEARER`, which then has only visible ASCII characters.";
   return {
-    name: "The display name, unique within the account.",
+    name: "The display name, unique within the account. Names are compared byte by byte: `Inbound` and `inbound` are two.",
     sms_enabled: enabled("SMS"),
     sms_auth_method: authMethod("SMS"),
     sms_protocol:
       "How inbound SMS messages are delivered: `NONE` discards them, `HTTP` sends them to a webhook, `MAILBOX` keeps them in an internal mailbox for retrieval through the API, `EMAIL` sends them by email, `SMTP` sends each as a barebones ISO 8601 message.",
-    sms_endpoints: endpoints,
+    sms_endpoints: endpoints("`SMTP`", "`NONE` and `MAILBOX`"),
     sms_identity: identity,
     sms_message_format:
       "The format of the payload, mainly for `HTTP`: `SERVICE_SMS_1_0`, or `LEGACY_SMS_2_0` for older receivers.",
@@ -98,7 +98,7 @@ export const settingsDescriptions = () => {
     mms_auth_method: authMethod("MMS"),
     mms_protocol:
       "How inbound MMS messages are delivered: `NONE` discards them, `HTTP` sends them to a webhook, `MM4` uses the industry-standard MMS transport, `EMAIL` sends them by email, `SMTP` sends them raw.",
-    mms_endpoints: endpoints,
+    mms_endpoints: endpoints("`SMTP` and `MM4`", "`NONE`"),
     mms_identity: identity,
     mms_message_format:
       "The format of the payload, mainly for `HTTP`: `SERVICE_SMS_1_0`, `SERVICE_MMS_1_0`, or `LEGACY_SMS_2_0` for older receivers.",

@@ -67,6 +67,13 @@ describe("openapi.json", () => {
     expect(committed, "run `npm run openapi` and commit openapi.json").toBe(`${JSON.stringify(openapi(), null, 2)}\n`);
   });
 
+  it("describes every object", () => {
+    const undescribed = schemasBelow(openapi().components.schemas, "").filter(
+      ({ at, schema }) => schema.type === "object" && at.split("/").length === 2 && !schema.description,
+    );
+    expect(undescribed.map(({ at }) => at)).toEqual([]);
+  });
+
   it("describes every property", () => {
     const Properties = z.record(z.string(), z.looseObject({}));
     const undescribed = schemasBelow(openapi().components.schemas, "").flatMap(({ at, schema }) => {
@@ -277,13 +284,40 @@ describe("openapi.json, as generators read it", () => {
 });
 
 describe("the errors of openapi.json", () => {
-  it("are one response for each status, shared by the operations, but for 422", () => {
-    const references = new Map<string, Set<string>>();
+  it("are only those that their operation can return", () => {
+    for (const route of routes) {
+      const { path, parent, permission, reads } = route;
+      const examples = Object.entries(operationOf(route).responses)
+        .filter(([status]) => status >= "400")
+        .flatMap(([, response]) => examplesOf(response).flatMap((body) => z.parse(ErrorDocument, body).errors));
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+      const ofCode = (code: string) => examples.filter((error) => error.code === code);
+      const missing = ofCode("not_found").map(({ params }) => params?.resource?.type ?? "");
+      expect(missing, route.name).toHaveLength(inPath.length);
+      for (const [nth, name] of inPath.entries())
+        expect(`${missing[nth]}_id`, route.name).toMatch(new RegExp(`(^|_)${name}$`));
+      const isOfOrder = parent === "request" || parent === "order";
+      expect(ofCode("access_denied.ordering_attachment_access"), route.name).toHaveLength(isOfOrder ? 1 : 0);
+      const permissions = ofCode("access_denied.permission").map(({ params }) => params?.permission);
+      const ofParent = { request: "ordering_cart_requests:show", order: "ordering_carts:show", account: permission };
+      expect(new Set(permissions), route.name).toEqual(new Set([permission, parent ? ofParent[parent] : permission]));
+      const expected = { form: ["multipart/form-data"], json: ["application/json"], query: [], nothing: [] }[
+        reads.from
+      ];
+      expect(ofCode("unsupported_media_type").map(({ params }) => params?.expected)).toEqual(expected);
+      expect(ofCode("payload_too_large"), route.name).toHaveLength(expected.length);
+      expect(ofCode("precondition_failed"), route.name).toHaveLength(route.on === "item" ? 1 : 0);
+    }
+  });
+
+  it("are shared by the operations where they do not differ", () => {
+    const referenced = new Map<string, Set<string>>();
     for (const { responses } of operations)
       for (const [status, response] of Object.entries(responses).filter(([status]) => status >= "400"))
-        references.set(status, (references.get(status) ?? new Set()).add("$ref" in response ? response.$ref : "own"));
-    expect([...references].filter(([, { size }]) => size > 1)).toEqual([]);
-    expect([...references].filter(([, names]) => names.has("own")).map(([status]) => status)).toEqual(["422"]);
+        referenced.set(status, (referenced.get(status) ?? new Set()).add("$ref" in response ? response.$ref : "own"));
+    const own = [...referenced].filter(([, names]) => names.has("own"));
+    expect(own.map(([status]) => status)).toEqual(["403", "404", "413", "415", "422"]);
+    expect([...referenced].filter(([, { size }]) => size > 1)).toEqual([]);
   });
 
   it("are those of the catalogue, each under its own status", () => {

@@ -9,11 +9,11 @@ it("describes every property of a schema and every query parameter of a route, a
   const Account = z.object({ id: z.string(), name: z.string() });
   const docs = { summary: "", description: "", response: {} };
   const compiled = [
-    named("Account", Account, { id: "The id.", name: "The name." }),
+    named("Account", "An account.", Account, { id: "The id.", name: "The name." }),
     // @ts-expect-error the text of the name is missing
-    named("Account", Account, { id: "The id." }),
+    named("Account", "An account.", Account, { id: "The id." }),
     // @ts-expect-error an account has no type
-    named("Account", Account, { id: "The id.", name: "The name.", type: "The type." }),
+    named("Account", "An account.", Account, { id: "The id.", name: "The name.", type: "The type." }),
     documented(createSwitchRoutes.own, docs),
     documented(listSwitchesRoutes.own, {
       ...docs,

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { expect, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import * as z from "zod/mini";
 import { $ZodType } from "zod/v4/core";
+import { openapi } from "../../../infra/openapi/document.ts";
 import { ErrorDocument } from "../../../infra/openapi/error-examples.ts";
 import { propertiesOf, responseSchema } from "../../../infra/openapi/schemas.ts";
 import { metadataExample } from "../../../shared/attachments/attachment-schema.ts";
@@ -17,6 +18,7 @@ import { switchesPath } from "../../support/fixtures/switches.ts";
 import { customer, tenants } from "../../support/fixtures/tenants.ts";
 import { declaredFile, newContent } from "../../support/fixtures/upload-content.ts";
 import { call, fetchFromService, send } from "../../support/requests/client.ts";
+import { sendPlain } from "../../support/requests/plain-request.ts";
 import { createResource, creatorOf, pathOf, requestTo } from "../../support/requests/request-per-endpoint.ts";
 
 /** The running service does what the document promises. */
@@ -158,4 +160,30 @@ it("the errors of the service have every property of their schema", async () => 
   expect(responses.map(({ status }) => status)).toEqual([403, 403, 404, 422, 422, 415, 413]);
   const bodies = responses.map(({ body }) => body);
   expect(missingIn(bodies, pathsOf(ErrorDocument))).toEqual([]);
+});
+
+it("takes the form of the introduction, byte by byte", async () => {
+  const [, lines = ""] = /```http\n(.*?)```/s.exec(openapi().info.description) ?? [];
+  const [head = "", ...rest] = lines.replaceAll("\n", "\r\n").split("\r\n\r\n");
+  const [, method = "", path = ""] = /^(\w+) (\S+) HTTP\/1.1\r\n/.exec(head) ?? [];
+  const t = await tenants();
+  const headers = Object.fromEntries(
+    head
+      .split("\r\n")
+      .slice(1)
+      .map((line) => line.split(": ")),
+  );
+  const url = inject("baseUrl") + path.replace("{request_id}", t.request("acme"));
+  const sent = { ...headers, Host: new URL(url).host, Authorization: `Bearer ${t.key("acme")}` };
+  const response = await sendPlain(url, { method, headers: sent }, rest.join("\r\n\r\n"));
+  expect([response.status, JSON.parse(response.body)]).toMatchObject([
+    201,
+    { data: { name: "Letter of authorization", file_hint: "LOA", filename: "loa.pdf" } },
+  ]);
+});
+
+it("returns the page of the introduction to a first request", async () => {
+  const [, page = ""] = /```json\n(.*?)\n```/s.exec(openapi().info.description) ?? [];
+  const t = await tenants();
+  expect((await call("GET", switchesPath, { key: t.key("acme") })).text).toBe(page);
 });
