@@ -89,12 +89,21 @@ export const reasons: Readonly<Record<errors.ErrorCode, string>> = {
     "The document has changed since the version in `If-Match`, or still has the version in `If-None-Match`.",
   payload_too_large: "The body or the file is too large. Above 10 MB, the response is plain text.",
   unsupported_media_type:
-    "The body is not of the expected media type, which is exactly `application/json` (UTF-8, whatever its `charset`) or `multipart/form-data`, or it has a `Content-Encoding`.",
+    "The media type is not exactly `application/json` (whose `charset` is ignored) or `multipart/form-data`, or the body has a `Content-Encoding`.",
   invalid_parameter: "A part of the body, a query parameter or a header is invalid. The response lists all of them.",
   rate_limited: "Too many requests.",
   internal_error: "An internal error.",
   service_unavailable: "The service or its storage is unavailable.",
 };
+
+const statusOf = new Map(errors.errorCodes.map(({ code, status }) => [String(code), status]));
+
+/** For each code its status and its reason. */
+export const errorTable = Object.entries(reasons).map(([code, reason]) => [
+  `${statusOf.get(code)}`,
+  `\`${code}\``,
+  reason,
+]);
 
 const mayGrow = "There may be more of them later: treat an unknown one by the status.";
 

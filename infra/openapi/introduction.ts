@@ -1,14 +1,9 @@
-import { errorCodes, rateLimited, serviceUnavailable } from "../../shared/errors.ts";
+import { rateLimited, serviceUnavailable } from "../../shared/errors.ts";
 import { limits } from "../../shared/limits.ts";
 import { createSwitchRoutes } from "../../shared/switches/routes.ts";
-import { reasons } from "./error-examples.ts";
+import { errorTable } from "./error-examples.ts";
 
 /** The beginning of the API reference, for whoever calls the API. What operators need is in other documents. */
-
-const statusOf = new Map(errorCodes.map(({ code, status }) => [code, status]));
-const rows = Object.entries(reasons)
-  .map(([code, reason]) => `| ${statusOf.get(code)} | \`${code}\` | ${reason} |`)
-  .join("\n");
 
 const bytes = (count: number) => `${count.toLocaleString("en")} bytes`;
 const secondsOf = ({ headers }: ReturnType<typeof rateLimited>) => headers["Retry-After"];
@@ -121,7 +116,7 @@ Every error has the same body, \`{"errors": [...]}\`, and lists all problems of 
 
 | Status | Code | Reason |
 | --- | --- | --- |
-${rows}
+${errorTable.map((row) => `| ${row.join(" | ")} |`).join("\n")}
 
 A request that cannot be read as HTTP returns 400, and one whose headers are too large 431, both with the code \`invalid_parameter\` (on AWS, \`payload_too_large\`).
 

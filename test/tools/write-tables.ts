@@ -12,10 +12,13 @@ import { allFunctions } from "../../infra/aws/bundle.ts";
 import { readSettings, Stage, settingDescriptions } from "../../infra/aws/settings.ts";
 import { patchbay } from "../../infra/aws/stack.ts";
 import production from "../../infra/aws/stages/production.json" with { type: "json" };
+import { errorTable } from "../../infra/openapi/error-examples.ts";
 import { endBytes } from "../../shared/attachments/files.ts";
+import { parentPermissions } from "../../shared/attachments/routes.ts";
 import { type Meaning, meanings } from "../../shared/checkout/carrier-responses.ts";
 import { defaults, variables } from "../../shared/env.ts";
 import { limits } from "../../shared/limits.ts";
+import { routes } from "../../shared/routes.ts";
 
 /** `npm run tables` writes the tables that derive from the code into the documents, between their markers. */
 
@@ -171,6 +174,18 @@ const commands = (): Rows =>
     return [usages.map((usage) => `\`${usage.replaceAll(/ \[--.*?\]/g, "")}\``).join(", "), command.description()];
   });
 
+const permissions = (): Rows => {
+  const resources = Map.groupBy(routes, ({ resource }) => resource);
+  return Array.from(resources, ([resource, [route]]) => {
+    const { parent = null, permission = "" } = route ?? {};
+    const { CART, CHECKED_OUT } = parent === "request" || parent === "order" ? parentPermissions[parent] : {};
+    const own = permission.replace(/:.*/, ":<operation>");
+    return [resource.replace("_", " "), CART, CHECKED_OUT, own].map((cell, nth) =>
+      nth > 0 && cell ? `\`${cell}\`` : (cell ?? ""),
+    );
+  });
+};
+
 type Table = { readonly file: string; readonly head: readonly string[]; readonly rows: (written: Rows) => Rows };
 
 const tables: Readonly<Record<string, Table>> = {
@@ -181,6 +196,12 @@ const tables: Readonly<Record<string, Table>> = {
     file: "shared/checkout/README.md",
     head: ["response", "it has acted", "it may still act", "settles"],
     rows: responses,
+  },
+  errors: { file: "functions/README.md", head: ["status", "code", ""], rows: () => errorTable },
+  permissions: {
+    file: "functions/README.md",
+    head: ["resource", "in the cart", "checked out", "its own permission"],
+    rows: permissions,
   },
   limits: { file: "docs/limits.md", head: ["limit of", "", "beyond it"], rows: () => Object.values(limitRows) },
   commands: { file: "infra/admin/README.md", head: ["command", ""], rows: commands },

@@ -96,6 +96,27 @@ describe("openapi.json", () => {
   });
 });
 
+it("functions/README.md has each name that a caller sends, each header and each error code of openapi.json", () => {
+  const { schemas, parameters, headers } = openapi().components;
+  const Parameter = z.object({ in: z.string(), name: z.string() });
+  const propertiesOf = (name: string) =>
+    Object.keys(z.parse(z.looseObject({ properties: z.record(z.string(), z.unknown()) }), schemas[name]).properties);
+  const names = [
+    ...Object.values(parameters).flatMap((one) => {
+      const parameter = z.parse(Parameter, one);
+      return parameter.in === "path" ? [] : [parameter.name];
+    }),
+    ...[...propertiesOf("RequestAttachmentCreate"), ...propertiesOf("UploadCreateData")],
+    ...propertiesOf("SwitchCreateData").filter((name) => name.startsWith("sms_")),
+    ...[...propertiesOf("RequestAttachmentAssociations"), ...propertiesOf("SwitchAssociations")],
+    ...[...Object.keys(headers), ...errorCodes.map(({ code }) => code)],
+  ];
+  const readme = readFileSync(join(import.meta.dirname, "../../../functions/README.md"), "utf8");
+  const quoted = new Set([...readme.matchAll(/`[^`]+`/g)].flatMap(([text]) => text.match(/[\w.[\]-]+/g) ?? []));
+  const isSaid = (name: string) => quoted.has(name) || quoted.has(name.replace(/^data\[(\w+)\]$/, "$1"));
+  expect([...new Set(names)].filter((name) => !isSaid(name))).toEqual([]);
+});
+
 describe("openapi.json, as generators read it", () => {
   const { schemas, parameters } = openapi().components;
   const schemaNamed = (name: string) =>
