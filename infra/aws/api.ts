@@ -1,12 +1,13 @@
-import { Duration, RemovalPolicy } from "aws-cdk-lib";
+import { Duration, Names, RemovalPolicy } from "aws-cdk-lib";
 import * as apigateway from "aws-cdk-lib/aws-apigateway";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { LogGroup, QueryDefinition, QueryString } from "aws-cdk-lib/aws-logs";
+import { CfnSamplingRule } from "aws-cdk-lib/aws-xray";
 import type { Construct } from "constructs";
 import { routes } from "../../shared/routes.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { addFirewall, hasFirewall } from "./firewall.ts";
-import { createFunction, type Deployment, logGroupOf } from "./function.ts";
+import { createFunction, type Deployment } from "./function.ts";
 import { addGatewayResponses, addUnknownAddresses } from "./gateway-responses.ts";
 import type { Settings } from "./settings.ts";
 
@@ -35,18 +36,18 @@ export const createApi = (scope: Construct, deployment: Deployment) => {
   });
   addUnknownAddresses(rest);
   // Not every emulator supports saved queries.
-  if (!settings.emulator) saveQuery(scope, settings);
+  if (!settings.emulator) saveQuery(scope, deployment);
   return { rest, endpoints };
 };
 
 /** Saves a query of CloudWatch Logs Insights for infra/runbook.md, "A leaked API key". */
-const saveQuery = (scope: Construct, { stackName }: Settings) => {
+const saveQuery = (scope: Construct, { settings: { stackName }, logGroup }: Deployment) => {
   const parameters = [
     ...new Set(routes.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))),
   ];
   new QueryDefinition(scope, "KeyActivity", {
     queryDefinitionName: `${stackName}/what an API key did`,
-    logGroups: routes.map(({ name }) => logGroupOf(scope, name)),
+    logGroups: [logGroup],
     queryString: new QueryString({
       fields: [
         ...["@timestamp", "status", "route", ...parameters.map((name) => `path.${name}`), "created_id", "bytes"],
@@ -68,9 +69,9 @@ const restApi = (scope: Construct, settings: Settings) => {
     // gateway compares them with a Content-Type's case and parameters. A form that is treated as text is corrupted.
     // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings.html
     binaryMediaTypes: ["*/*"],
-    // The role is retained when its stack is deleted, because the logs of the region's other APIs depend on it.
+    // The role is always retained, even if the creation of the stack fails, because the logs of the region's other APIs depend on it.
     cloudWatchRole: settings.apiLogsRole === "own",
-    ...(settings.apiLogsRole === "own" && { cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE }),
+    ...(settings.apiLogsRole === "own" && { cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN }),
     ...domain(scope, settings),
     deployOptions: {
       stageName: "live",
@@ -98,10 +99,29 @@ const restApi = (scope: Construct, settings: Settings) => {
   const logGroupName = `API-Gateway-Execution-Logs_${rest.restApiId}/live`;
   const logs = new LogGroup(scope, "ApiExecutionLogs", { logGroupName, ...settings.logs });
   rest.deploymentStage.node.addDependency(logs);
+  if (settings.tracing) addSampling(scope, settings);
   addFirewall(scope, settings, rest.deploymentStage);
   acknowledgeFindings(rest, settings);
   return rest;
 };
+
+/** Traces 5 % of the requests. X-Ray's default rule adds one of every second, which for a small API is a quarter of all. */
+const addSampling = (scope: Construct, { stackName }: Settings) =>
+  new CfnSamplingRule(scope, "Traces", {
+    samplingRule: {
+      ruleName: Names.uniqueResourceName(scope, { maxLength: 32 }),
+      serviceName: `${stackName}/live`,
+      serviceType: "*",
+      host: "*",
+      httpMethod: "*",
+      urlPath: "*",
+      resourceArn: "*",
+      priority: 1_000,
+      reservoirSize: 0,
+      fixedRate: 0.05,
+      version: 1,
+    },
+  });
 
 /** The API's custom domain name, which stays the same if the stack is created again. */
 const domain = (scope: Construct, { domainName, certificateArn }: Settings) => {

@@ -27,6 +27,8 @@ export const createEvents = (scope: Construct, deployment: Deployment) => {
   const eventSourceArn = storage.table.tableStreamArn ?? "";
   const publisher = createFunction(scope, deployment, {
     ...otherFunctions.publish,
+    // Nobody calls it, so no rule of X-Ray would apply: Lambda would trace it at its own rate, one a second and 5 % of the others.
+    isTraced: false,
     grants: { table: [], files: [] },
     timeout: Duration.minutes(1),
     environment: { EVENT_BUS_NAME: bus.eventBusName, DEAD_LETTERS_URL: deployment.deadLetters.queueUrl },

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Duration } from "aws-cdk-lib";
 import { PolicyDocument, type PolicyStatement, Role } from "aws-cdk-lib/aws-iam";
 import * as lambda from "aws-cdk-lib/aws-lambda";
-import { LogGroup } from "aws-cdk-lib/aws-logs";
+import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import type { EntryPoint } from "../../shared/route.ts";
@@ -18,6 +18,8 @@ export type Deployment = {
   /** The directory that `bundle()` has written. */
   readonly bundles: string;
   readonly deadLetters: IQueue;
+  /** The log of all functions: each line names its route or step. */
+  readonly logGroup: LogGroup;
 };
 
 type FunctionOptions = EntryPoint & {
@@ -36,28 +38,18 @@ type FunctionOptions = EntryPoint & {
   readonly environment?: Readonly<Record<string, string>>;
   /** Whether events name its role as the operator. A function cannot know who invokes it, but CloudTrail records that. */
   readonly isOperator?: boolean;
+  /** Whether X-Ray traces it, if the stage's `tracing` is true. */
+  readonly isTraced?: boolean;
   readonly statements?: readonly PolicyStatement[];
 };
 
-const traces = ({ tracing }: Settings) =>
-  tracing ? [allow(["xray:PutTraceSegments", "xray:PutTelemetryRecords"], "*")] : [];
-
-const idOf = (name: string) => name.replaceAll("/", "-");
-
-/** Returns the log group of a function that was created in this scope. */
-export const logGroupOf = (scope: Construct, name: string): LogGroup => {
-  const logGroup = scope.node.findChild(`${idOf(name)}-logs`);
-  if (!(logGroup instanceof LogGroup)) throw new Error(`The function ${name} has no log group.`);
-  return logGroup;
-};
-
 /**
- * Creates a function with its own log group and role, which allows only `grants`, `statements`, logs, traces and dead letters. Returns
+ * Creates a function with its own role, which allows only `grants`, `statements`, logs, traces and dead letters. Returns
  * the alias that all callers invoke. It refers to the newest version once infra/aws/rollout.ts has shifted the traffic.
  */
 export const createFunction = (
   scope: Construct,
-  { settings, storage, bundles }: Deployment,
+  { settings, storage, bundles, logGroup }: Deployment,
   options: FunctionOptions,
 ): lambda.IFunction => {
   const {
@@ -70,6 +62,7 @@ export const createFunction = (
     environment = {},
     statements = [],
     uses = [],
+    isTraced = true,
   } = options;
   const { deadLetterQueue, isOperator } = options;
   // In maintenance, functions do not run. Checkouts and events wait, and calls of other systems are throttled.
@@ -77,8 +70,9 @@ export const createFunction = (
   const concurrency = isStopped ? 0 : (options.concurrency ?? undefined);
   const failures = deadLetterQueue ? [allow(["sqs:SendMessage"], deadLetterQueue.queueArn)] : [];
   const s3 = grants.files.length > 0 ? signedEndpoint(settings.emulator) : undefined;
-  const id = idOf(name);
-  const logGroup = new LogGroup(scope, `${id}-logs`, settings.logs);
+  const id = name.replaceAll("/", "-");
+  const traced = settings.tracing && isTraced;
+  const traces = traced ? [allow(["xray:PutTraceSegments", "xray:PutTelemetryRecords"], "*")] : [];
   const role = new Role(scope, `${id}-role`, {
     assumedBy: ownService("lambda"),
     description: `Patchbay: ${name}`,
@@ -93,7 +87,7 @@ export const createFunction = (
       }),
       // Lambda chooses the names of the log streams.
       logs: new PolicyDocument({
-        statements: [allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn), ...traces(settings)],
+        statements: [allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn), ...traces],
       }),
     },
   });
@@ -113,7 +107,7 @@ export const createFunction = (
     memorySize: memoryMb,
     ...(concurrency !== undefined && { reservedConcurrentExecutions: concurrency }),
     ...(deadLetterQueue && { deadLetterQueue }),
-    tracing: settings.tracing ? lambda.Tracing.ACTIVE : lambda.Tracing.DISABLED,
+    tracing: traced ? lambda.Tracing.ACTIVE : lambda.Tracing.DISABLED,
     logGroup,
     loggingFormat: lambda.LoggingFormat.JSON,
     // LOG_LEVEL filters instead, because a higher level here would also drop the sweep's metrics.

@@ -21,8 +21,6 @@ const gatewayErrors = (maxFileBytes: number) =>
     EXPIRED_TOKEN: errors.notFound(),
     ACCESS_DENIED: errors.notFound(),
     UNSUPPORTED_MEDIA_TYPE: errors.notFound(),
-    UNAUTHORIZED: errors.unauthorized(),
-    INVALID_API_KEY: errors.unauthorized(),
     BAD_REQUEST_PARAMETERS: unreadable,
     // The response for an event above Lambda's limit. Without a validator, a request has no other reason for BAD_REQUEST_BODY. For
     // a body above 10 MB, API Gateway sends plain text, which nothing can change.
@@ -30,14 +28,11 @@ const gatewayErrors = (maxFileBytes: number) =>
     BAD_REQUEST_BODY: errors.fileTooLarge(maxFileBytes),
     REQUEST_TOO_LARGE: errors.fileTooLarge(maxFileBytes),
     THROTTLED: errors.rateLimited(),
-    QUOTA_EXCEEDED: errors.rateLimited(),
     // The status is not 429, because a client would then retry forever.
     WAF_FILTERED: errors.blockedByFirewall(),
     INTEGRATION_TIMEOUT: errors.serviceUnavailable(),
     INTEGRATION_FAILURE: errors.serviceUnavailable(),
     API_CONFIGURATION_ERROR: errors.internalError(),
-    AUTHORIZER_CONFIGURATION_ERROR: errors.internalError(),
-    AUTHORIZER_FAILURE: errors.internalError(),
   }) satisfies Partial<Record<keyof typeof apigateway.ResponseType, errors.ApiError>>;
 
 const unreadable = errors.malformed("can't be read");

@@ -141,6 +141,7 @@ export const tenancyGrants = (storage: Storage): PolicyStatement[] => [
 export const evidenceGrants = (storage: Storage): PolicyStatement[] => [
   allowKeys(["GetItem", "Query"], storage, [...orders, ...downloads]),
   allowKeys(["PutItem"], storage, downloads),
+  ...denials(storage, ["GetItem", "Query", "PutItem"], []),
   allowTableKey(storage, { mayWrite: true }),
 ];
 

@@ -1,17 +1,21 @@
 import { Aws } from "aws-cdk-lib";
-import { ManagedPolicy, type PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { IRule } from "aws-cdk-lib/aws-events";
+import { ManagedPolicy, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
-import { doctorFile } from "../../shared/attachments/file-keys.ts";
+import { doctorFile, filePrefix } from "../../shared/attachments/file-keys.ts";
 import { lookupIndex } from "../../shared/table/keys.ts";
-import { acknowledge } from "./acknowledge.ts";
+import { acknowledge, logicalId } from "./acknowledge.ts";
 import { executionsOf } from "./checkout.ts";
 import type { Deployment } from "./function.ts";
-import { allow, allowKey, allowListing, evidenceGrants, statementsFor } from "./grants.ts";
+import { allow, allowKey, allowListing, arnOf as arnInAccount, evidenceGrants, statementsFor } from "./grants.ts";
+import type { Storage } from "./storage.ts";
 
 type Used = {
   readonly machine: StateMachine;
+  readonly sweepRule: IRule;
   readonly secret: { readonly secretArn: string };
   readonly topics: readonly { readonly topicArn: string }[];
   readonly reader: { readonly eventSourceMappingArn: string };
@@ -25,16 +29,15 @@ type Used = {
  * descriptions, because CloudFormation would replace the policies and their ARNs.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-managedpolicy.html
  */
-export const createPolicies = (
-  scope: Construct,
-  { settings, storage }: Deployment,
-  { machine, secret, topics, reader, apply, applyOrders }: Used,
-) => {
+export const createPolicies = (scope: Construct, deployment: Deployment, used: Used) => {
+  const { settings, storage } = deployment;
+  const { machine, secret, topics, reader, apply, applyOrders } = used;
   const arnOf = (id: string, description: string, statements: PolicyStatement[]) => {
     const policy = new ManagedPolicy(scope, id, { description: `Patchbay: ${description}`, statements });
     policy.applyRemovalPolicy(settings.removalPolicy);
     if (id === "OperatorPolicy")
       acknowledge(policy, { "AwsSolutions-IAM5[Resource::*]": "Metrics do not support resource-level permissions." });
+    if (id === "OnCallPolicy") acknowledge(policy, reasonsOnCall(storage));
     return policy.managedPolicyArn;
   };
   return {
@@ -71,6 +74,11 @@ export const createPolicies = (
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),
       allow(["states:DescribeExecution"], executionsOf(machine)),
     ]),
+    OnCallPolicyArn: arnOf(
+      "OnCallPolicy",
+      "whoever is on call follows the runbook",
+      onCallStatements(scope, deployment, used),
+    ),
     // `patchbay attachment download` reads a file, and writes an event.
     EvidencePolicyArn: arnOf("EvidencePolicy", "operators download the files of attachments for disputes", [
       allow(["cloudformation:DescribeStacks"], Aws.STACK_ID),
@@ -78,4 +86,88 @@ export const createPolicies = (
       ...evidenceGrants(storage),
     ]),
   };
+};
+
+/** The tables that `./patchbay restore` creates. Their names begin with that of the restored one. */
+const restoredTables = ({ table }: Storage) => arnInAccount("dynamodb", `table/${table.tableName}-*`);
+
+const reasonsOnCall = ({ table }: Storage) => ({
+  "AwsSolutions-IAM5[Resource::*]":
+    "Alarms, dashboards, traces, results of queries and scans of objects do not support resource-level permissions.",
+  [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:dynamodb:<AWS::Region>:<AWS::AccountId>:table/<${logicalId(table)}>-*]`]:
+    "The name of a restored table begins with that of its source, and ends with the time.",
+});
+
+/** What infra/runbook.md asks of whoever is on call, in addition to the operators' policy. test/infra/aws/on-call.test.ts compares them. */
+const onCallStatements = (
+  scope: Construct,
+  { settings, storage, deadLetters }: Deployment,
+  { machine, reader, sweepRule }: Used,
+): PolicyStatement[] => {
+  const logGroups = scope.node.findAll().filter((one) => one instanceof LogGroup);
+  const { bucket, table, key } = storage;
+  const files = bucket.arnForObjects(`${filePrefix}*`);
+  const on = (service: string, ...actions: string[]) => actions.map((action) => `${service}:${action}`);
+  return [
+    allow(on("cloudformation", "DescribeStackEvents", "DescribeStackResource", "ListStackResources"), Aws.STACK_ID),
+    new PolicyStatement({
+      actions: on("logs", "DescribeLogStreams", "FilterLogEvents", "GetLogEvents", "StartQuery"),
+      resources: logGroups.map(({ logGroupArn }) => logGroupArn),
+    }),
+    allow(
+      [
+        ...on("logs", "DescribeLogGroups", "DescribeQueryDefinitions", "GetLogRecord", "GetQueryResults", "StopQuery"),
+        ...on(
+          "cloudwatch",
+          "DescribeAlarmHistory",
+          "DescribeAlarms",
+          "GetDashboard",
+          "GetMetricStatistics",
+          "ListDashboards",
+          "ListMetrics",
+        ),
+        ...on("xray", "BatchGetTraces", "GetTraceSummaries"),
+      ],
+      "*",
+    ),
+    allow(on("sqs", "DeleteMessage", "GetQueueAttributes", "GetQueueUrl", "ReceiveMessage"), deadLetters.queueArn),
+    allow(on("events", "DescribeRule", "DisableRule", "EnableRule"), sweepRule.ruleArn),
+    allow(on("lambda", "UpdateEventSourceMapping"), reader.eventSourceMappingArn),
+    allow(on("states", "GetExecutionHistory", "StopExecution"), executionsOf(machine)),
+    // Copies a deleted file's version back. It can replace no file, and delete no version.
+    // https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes-enforce.html
+    allow(on("s3", "ListBucketVersions"), bucket.bucketArn),
+    allow(on("s3", "GetObjectVersion"), files),
+    allow(on("s3", "PutObject"), files, { Null: { "s3:if-none-match": "false" } }),
+    allowKey(["kms:Decrypt"], key, "s3"),
+    ...(settings.malwareScan ? [allow(on("guardduty", "SendObjectMalwareScan"), "*")] : []),
+    // DynamoDB writes a restored table with the permissions of whoever restores it.
+    // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/backuprestore_IAM.html
+    allow(on("dynamodb", "ListTagsOfResource", "RestoreTableToPointInTime"), table.tableArn),
+    allow(
+      on(
+        "dynamodb",
+        ...[
+          "BatchWriteItem",
+          "DeleteItem",
+          "DescribeContinuousBackups",
+          "DescribeTable",
+          "DescribeTimeToLive",
+          "GetItem",
+        ],
+        ...[
+          "ListTagsOfResource",
+          "PutItem",
+          "Query",
+          "RestoreTableToPointInTime",
+          "Scan",
+          "TagResource",
+          "UpdateContinuousBackups",
+        ],
+        ...["UpdateItem", "UpdateTable", "UpdateTimeToLive"],
+      ),
+      restoredTables(storage),
+    ),
+    allowKey(["kms:CreateGrant"], key, "dynamodb"),
+  ];
 };

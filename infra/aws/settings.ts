@@ -23,6 +23,8 @@ const orNone = <T extends z.core.$ZodType>(schema: T) => z._default(z.nullable(s
 /** A stage's file. The defaults are those of a sandbox. */
 export const Stage = z
   .strictObject({
+    account: orNone(matching(/^\d{12}$/, "must be the 12 digits of an AWS account")),
+    region: orNone(matching(/^[a-z]+(-[a-z]+)+-\d$/, "must be a region, such as us-east-1")),
     retainData: z._default(z.boolean(), false),
     carrierUrl: orNone(
       z
@@ -85,6 +87,8 @@ export const Stage = z
 
 /** The meaning of each setting. `npm run tables` writes it, the default and production's value into infra/README.md. */
 export const settingDescriptions = {
+  account: "the only AWS account to deploy to, so that another profile deploys nothing",
+  region: "the only region to deploy to",
   retainData: "retains data and logs when the stack is deleted, and protects the stack and the table from deletion",
   carrierUrl:
     "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`. For any other stage, `null` means `https://carrier.invalid`",
@@ -134,6 +138,7 @@ const Choice = z.strictObject({
 export type Settings = ReturnType<typeof readSettings>;
 
 const unsupportedByEmulators = {
+  ...{ account: null, region: null },
   rollout: "all-at-once",
   domainName: null,
   certificateArn: null,
@@ -160,6 +165,9 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
   const values = parse(Stage, readStage(file), file);
   const stageName = basename(file, ".json");
   const stackName = ["Patchbay", stageName.replaceAll(/[^A-Za-z0-9]+/g, "-"), name].filter(Boolean).join("-");
+  // The name of the state machine, which has at most 80 characters, ends with "-checkout".
+  if (stackName.length > 71)
+    throw new Error(`The stack's name has ${stackName.length} characters, and may have 71: ${stackName}.`);
   // Retained resources are deleted only if the creation of the stack fails.
   const removalPolicy = values.retainData ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY;
   return {

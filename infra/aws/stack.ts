@@ -4,6 +4,7 @@ import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as LambdaTarget } from "aws-cdk-lib/aws-events-targets";
 import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { workflow } from "../../functions/checkout/workflow.ts";
@@ -13,7 +14,6 @@ import { createApi } from "./api.ts";
 import { otherFunctions } from "./bundle.ts";
 import { createCheckout } from "./checkout.ts";
 import { createEvents } from "./event-bus.ts";
-import { hasFirewall } from "./firewall.ts";
 import { createFunction, type Deployment } from "./function.ts";
 import { allowListing, orderingGrants, tenancyGrants } from "./grants.ts";
 import { createMalwareScan } from "./malware-scan.ts";
@@ -28,23 +28,28 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   const stack = new Stack(app, settings.stackName, {
     description: "Patchbay: attachments of number orders, and messaging switches",
     terminationProtection: settings.retainData,
+    env: {
+      ...(settings.account && { account: settings.account }),
+      ...(settings.region && { region: settings.region }),
+    },
   });
 
   // W3005 is about dependencies that CDK adds. It makes every function depend on its role, which the function refers to anyway.
   stack.templateOptions.metadata = { "cfn-lint": { config: { ignore_checks: ["W3005"] } } };
   const storage = createStorage(stack, settings);
   const deadLetters = deadLetterQueue(stack, settings);
-  const deployment = { settings, storage, bundles, deadLetters };
+  const logGroup = new LogGroup(stack, "FunctionLogs", settings.logs);
+  const deployment = { settings, storage, bundles, deadLetters, logGroup };
   const { rest, endpoints } = createApi(stack, deployment);
   const waysIn = createWaysIn(stack, deployment);
   const { machine, secret, release, carrierSteps } = createCheckout(stack, deployment);
-  const sweep = createSweep(stack, deployment);
+  const { sweep, sweepRule } = createSweep(stack, deployment);
   const { bus, publisher, reader, archiveArn, policy } = createEvents(stack, deployment);
   const canaries = settings.rollout === "canary" ? wavesOf([...endpoints, ...Object.values(waysIn)]) : [];
   const monitored = { rest, machine, release, sweep, publisher, carrierSteps, canaries };
   const operations = isMonitored(settings) ? createOperations(stack, deployment, monitored) : undefined;
   const topics = operations ? [operations.pages, operations.tickets] : [];
-  const policyArns = createPolicies(stack, deployment, { machine, secret, topics, reader, ...waysIn });
+  const policyArns = createPolicies(stack, deployment, { machine, secret, topics, reader, sweepRule, ...waysIn });
   if (settings.malwareScan) createMalwareScan(stack, deployment, operations?.tickets);
   if (operations && canaries.length > 0) createRollout(stack, { waves: canaries, last: sweep }, operations.alarmNamed);
   const tags = { Application: "Patchbay", Stage: settings.stageName, ...settings.tags };
@@ -96,7 +101,7 @@ const createWaysIn = (stack: Stack, deployment: Deployment) => {
 /** Creates the daily sweep, which removes the files without metadata that a crash can leave behind, and counts overdue checkouts. */
 const createSweep = (stack: Stack, deployment: Deployment) => {
   const { deadLetters: deadLetterQueue } = deployment;
-  const handler = createFunction(stack, deployment, {
+  const sweep = createFunction(stack, deployment, {
     ...otherFunctions.sweep,
     grants: { table: ["GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"], files: ["DeleteObject"] },
     timeout: Duration.minutes(15),
@@ -104,13 +109,13 @@ const createSweep = (stack: Stack, deployment: Deployment) => {
     ...(deployment.settings.rollout === "canary" && { environment: { RELEASE: releaseOf(deployment) } }),
     statements: [allowListing(deployment.storage)],
   });
-  new Rule(stack, "SweepDaily", {
+  const sweepRule = new Rule(stack, "SweepDaily", {
     description: "Removes files without metadata",
     enabled: deployment.settings.throttleRate > 0,
     schedule: Schedule.cron({ hour: "3", minute: "17" }),
-    targets: [new LambdaTarget(handler, { deadLetterQueue })],
+    targets: [new LambdaTarget(sweep, { deadLetterQueue })],
   });
-  return handler;
+  return { sweep, sweepRule };
 };
 
 /** Returns a hash that changes with the bundles, the workflow, the settings or infra/aws (see infra/aws/rollout.ts). */
@@ -138,13 +143,14 @@ const baseUrl = (rest: RestApi, { emulator, domainName }: Settings) =>
 
 /** Warns at synth if a stage that retains its data lacks a setting that it should have. */
 const warn = (stack: Stack, settings: Settings) => {
-  const { pageEmail, ticketEmail, malwareScan, carrierConcurrency } = settings;
+  const { pageEmail, ticketEmail, malwareScan, carrierConcurrency, webAclArn } = settings;
   const consequences = {
     pageEmail: !pageEmail && "no one is notified of what cannot wait",
     ticketEmail: !ticketEmail && "no one is notified of what can wait",
     malwareScan: malwareScan !== true && "the carrier gets files that nobody has scanned",
     carrierConcurrency: !carrierConcurrency && "a carrier that hangs takes the concurrency of the API",
-    webAclArn: !hasFirewall(settings) && "no web ACL protects the API",
+    requestsPerAddress: !(webAclArn ?? settings.requestsPerAddress) && "a caller with made-up keys is not limited",
+    requestsInTotal: !(webAclArn ?? settings.requestsInTotal) && "all callers together are not limited",
   };
   for (const [name, consequence] of Object.entries(consequences))
     if (consequence)

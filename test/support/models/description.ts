@@ -30,8 +30,8 @@ export const describe = ({ Resources, Outputs }: Template, { stackName, tags }: 
   const resources = Object.entries(Resources).map(([id, resource]) => {
     const { Type: _type, Metadata: _metadata, Properties = {}, DependsOn = [], ...attributes } = resource;
     const name = names.get(id) ?? id;
-    const owner = functions.find((each) => new RegExp(`^${each}($|/|-role$|-logs$)`).test(name)) ?? "";
-    const own = new RegExp(`^${owner || "$"}(?=$|/|-role$|-logs$)`);
+    const owner = functions.find((each) => new RegExp(`^${each}($|/|-role$)`).test(name)) ?? "";
+    const own = new RegExp(`^${owner || "$"}(?=$|/|-role$)`);
     const simplify = simplifyingWith((other) => (names.get(other) ?? other).replace(own, "@"));
     const properties = simplify({
       ...(isObject(Properties) && Properties),
@@ -214,7 +214,7 @@ const print = (name: string, value: Plain, indent: string): string[] => {
 };
 
 /** Prints properties in one line, or in one line each if they are too long. */
-export const printAll = (title: string, properties: PlainObject): string[] => {
+const printAll = (title: string, properties: PlainObject): string[] => {
   const line = `${title} ${pairs(properties)}`.trim();
   if (line.length <= width) return [line];
   return [title, ...Object.entries(properties).flatMap(([name, value]) => print(name, value, "  "))];
@@ -227,8 +227,26 @@ const byKind = (description: Description) => Map.groupBy(description.values(), (
 const commonByKind = (description: Description): ReadonlyMap<string, Values> =>
   new Map([...byKind(description)].map(([kind, all]) => [kind, all.length > 2 ? commonOf(all) : new Map()] as const));
 
-/** Lists each resource with the properties that differ from the common values of its kind. */
-export const pageOf = (description: Description): readonly string[] => {
+/** What follows from the routes and the functions, and has no setting of its own. */
+const derived =
+  /^(ApiGateway::(Deployment|Method .*|Resource)|CodeDeploy::DeploymentGroup|Lambda::(Alias|Permission|Version))$/;
+
+/** What the page leaves out of a resource, because its source is easier to read: infra/aws/operations.ts and workflow.ts. */
+const sources = ["DashboardBody", "DefinitionString"];
+
+/**
+ * Lists each resource with the properties that differ from the common values of its kind. Of derived resources, it states only their
+ * number.
+ */
+export const pageOf = (all: Description): readonly string[] => {
+  const numbers = [...byKind(all)].flatMap(([kind, { length }]) => (derived.test(kind) ? `${length} ${kind}` : []));
+  const shown = [...all].filter(([, { kind }]) => !derived.test(kind));
+  const description = new Map(
+    shown.map(([name, { kind, properties }]) => {
+      const own = Object.entries(properties).filter(([property]) => !sources.includes(property));
+      return [name, { kind, properties: Object.fromEntries(own) }] as const;
+    }),
+  );
   const common = commonByKind(description);
   const shared = [...common].flatMap(([kind, values]) =>
     values.size > 0 ? printAll(`every ${kind}`, Object.fromEntries(values)) : [],
@@ -236,65 +254,5 @@ export const pageOf = (description: Description): readonly string[] => {
   const resources = [...description].flatMap(([name, { kind, properties }]) =>
     printAll(titleOf(name, kind), except(properties, common.get(kind) ?? new Map())),
   );
-  return [...shared, "", ...resources];
-};
-
-/** The values that differ, by their paths. For a list, the added and the removed elements. */
-const changesOf = (properties: PlainObject, before: Values): (readonly [path: string, value: Plain])[] => {
-  const changed = leaves(properties).flatMap(([path, now]): (readonly [string, Plain])[] => {
-    const old = before.get(path);
-    if (inline(old) === inline(now)) return [];
-    if (!isList(old) || !isList(now)) return [[path, now]];
-    const more = now.filter((each) => !old.some((other) => inline(other) === inline(each)));
-    const less = old.filter((each) => !now.some((other) => inline(other) === inline(each)));
-    const signed = [[`${path} +`, more] as const, [`${path} -`, less] as const];
-    return signed.filter(([, list]) => list.length > 0);
-  });
-  return [...changed, ...lacking(properties, before).map((path) => [path, none] as const)];
-};
-
-/** Uses "every" for all resources of a kind, or all that have the property, with at most two exceptions. */
-const titleOfAll = (names: readonly string[], kind: string, groups: readonly (readonly [string, Described][])[]) => {
-  const [exceptions] = groups
-    .filter((group) => group.length > 2 && group.length >= names.length)
-    .map((group) => group.flatMap(([name]) => (names.includes(name) ? [] : name)))
-    .filter(({ length }) => length < Math.min(3, names.length));
-  if (!exceptions) return titleOf(names.join(", "), kind);
-  return [`every ${kind}`, ...(exceptions.length > 0 ? [`but ${exceptions.join(", ")}`] : [])].join(" ");
-};
-
-/** The resources that another stack lacks, changes and adds. */
-export const differencesOf = (other: Description, description: Description): readonly string[] => {
-  const common = commonByKind(description);
-  const changes = [...other].flatMap(([name, { kind, properties }]) => {
-    const before = description.get(name);
-    return before
-      ? changesOf(properties, new Map(leaves(before.properties))).map((change) => ({ name, kind, change }))
-      : [];
-  });
-  const removed = [...description].flatMap(([name, { kind }]) =>
-    other.has(name) ? [] : { name, kind, change: ["", ""] as const },
-  );
-  const group = (all: typeof changes | typeof removed) => {
-    const same = Map.groupBy(all, ({ kind, change: [path, value] }) => `${kind} ${path} ${inline(value)}`);
-    const titled = [...same.values()].map((each) => {
-      const [{ kind = "", change = ["", ""] } = {}] = each;
-      const [path] = change;
-      const ofKind = [...description].filter(([name, one]) => one.kind === kind && (path === "" || other.has(name)));
-      const isProperty = ([own]: readonly [string, Plain]) => `${own}.`.startsWith(`${path.replace(/ [+-]$/, "")}.`);
-      const having = ofKind.filter(([, { properties }]) => leaves(properties).some(isProperty));
-      const names = each.map(({ name }) => name);
-      return [titleOfAll(names, kind, [having, ofKind]), change] as const;
-    });
-    return Map.groupBy(titled, ([title]) => title);
-  };
-  return [
-    ...[...group(removed).keys()].map((title) => `without ${title}`),
-    ...[...group(changes)].flatMap(([title, all]) =>
-      printAll(title, Object.fromEntries(all.map(([, change]) => change))),
-    ),
-    ...[...other].flatMap(([name, { kind, properties }]) =>
-      description.has(name) ? [] : printAll(titleOf(name, kind), except(properties, common.get(kind) ?? new Map())),
-    ),
-  ];
+  return [...numbers.sort(), "", ...shared, "", ...resources];
 };

@@ -25,7 +25,6 @@ type Choice = {
   readonly name?: string;
 };
 
-/** Together, these use every setting. docs/deployed-variants.txt shows their names. */
 const choices = {
   production: { stage: "production", settings: { carrierUrl: "https://carrier.example" } },
   "a sandbox": { stage: "sandbox", name: "anna" },
@@ -35,7 +34,7 @@ const choices = {
       carrierUrl: "https://carrier.example",
       pageEmail: "operators@example.com",
       ticketEmail: "office@example.com",
-      requestsPerKey: null,
+      ...{ requestsPerKey: null, requestsPerAddress: null, requestsInTotal: null },
       webAclArn: "arn:aws:wafv2:us-east-1:111122223333:regional/webacl/1",
       domainName: "api.example.com",
       certificateArn: "arn:aws:acm:us-east-1:111122223333:certificate/1",
@@ -55,8 +54,6 @@ const choices = {
       requestsPerKey: 3_000,
       maxReadUnits: null,
       maxWriteUnits: null,
-      requestsPerAddress: 10,
-      requestsInTotal: 300_000,
       malwareScan: "tag",
       eventArchiveDays: null,
       maxFileBytes: 1_234_567,
@@ -114,6 +111,7 @@ const synthesizeIn = (folder: string, choice: Choice) => {
       tags: { Application: "Patchbay", Stage: stageName, ...tags },
     }),
     terminationProtection,
+    environment: artifact.environment,
     warnings: artifact.messages.filter(({ level }) => level === "warning").map(({ entry }) => String(entry.data)),
     /** The findings of cdk-nag that are not suppressed. */
     findings: report.pluginReports.flatMap(({ violations }) =>
@@ -125,6 +123,13 @@ const synthesizeIn = (folder: string, choice: Choice) => {
 };
 
 const synthesized = new Map<StageName, ReturnType<typeof synthesizeIn>>();
+
+/** The stack of production with other values of these settings. */
+export const synthesizeWith = (settings: PlainObject) =>
+  synthesizeIn(mkdtempSync(join(tmpdir(), "patchbay-synth-")), {
+    stage: "production",
+    settings: { ...choices.production.settings, ...settings },
+  });
 
 /** The stack that `cdk synth` creates. */
 export const synthesize = (name: StageName): ReturnType<typeof synthesizeIn> => {

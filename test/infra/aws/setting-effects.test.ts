@@ -1,0 +1,63 @@
+import { expect, it } from "vitest";
+import type * as z from "zod/mini";
+import type { Stage } from "../../../infra/aws/settings.ts";
+import type { Plain, PlainObject } from "../../support/models/description.ts";
+import { synthesize, synthesizeWith } from "../../support/models/template.ts";
+import { byExtent, sampleOf } from "../../support/setup/extent.ts";
+
+const certificate = (id: number) => `arn:aws:acm:us-east-1:111122223333:certificate/${id}`;
+const name = { domainName: "api.example.com", certificateArn: certificate(1) };
+const noLimits = { requestsPerKey: null, requestsPerAddress: null, requestsInTotal: null };
+const webAclArn = "arn:aws:wafv2:us-east-1:111122223333:regional/webacl/1";
+
+type Change = readonly [value: Plain, given?: PlainObject];
+
+/** Another value of each setting than production's, and the settings that it requires. */
+const changes: Readonly<Record<keyof z.infer<typeof Stage>, Change>> = {
+  account: ["111122223333"],
+  region: ["eu-central-1"],
+  retainData: [false],
+  carrierUrl: ["https://other.example"],
+  carrierFunction: ["adapter", { carrierUrl: null, carrierFunction: "another" }],
+  pageEmail: ["operators@example.com"],
+  ticketEmail: ["office@example.com"],
+  webAclArn: [webAclArn, noLimits],
+  requestsPerKey: [10],
+  requestsPerAddress: [10],
+  requestsInTotal: [10],
+  domainName: ["another.example.com", name],
+  certificateArn: [certificate(2), name],
+  rollout: ["all-at-once"],
+  restoredTable: ["restored"],
+  eventArchiveDays: [31],
+  uploadOrigins: [["https://app.example"]],
+  malwareScan: [true],
+  orderingConditions: [false],
+  apiLogsRole: ["existing"],
+  architecture: ["x86_64"],
+  throttleRate: [7],
+  throttleBurst: [7],
+  carrierConcurrency: [100],
+  maxReadUnits: [1_000],
+  maxWriteUnits: [1_000],
+  logRetentionDays: [30],
+  logLevel: ["ERROR"],
+  accessLogs: [false],
+  tracing: [false],
+  tags: [{ Team: "messaging" }],
+  maxFileBytes: [1_234_567],
+  maxUploadBytes: [1_000],
+};
+
+/** Without the hash of the settings, which changes with each of them. */
+const textOf = ({ template, environment }: ReturnType<typeof synthesizeWith>) =>
+  JSON.stringify([environment, template]).replaceAll(/"RELEASE":"\w+"/g, "");
+
+const sampled = sampleOf(Object.entries(changes), byExtent({ sample: 8, most: 1, all: 1 }));
+
+it.each(sampled)("another value of %s changes what is deployed, and satisfies cdk-nag", (setting, [value, given]) => {
+  const before = given ? synthesizeWith(given) : synthesize("production");
+  const after = synthesizeWith({ ...given, [setting]: value });
+  expect(textOf(after)).not.toBe(textOf(before));
+  expect(after.findings).toEqual([]);
+});
