@@ -99,7 +99,8 @@ const restApi = (scope: Construct, settings: Settings) => {
   const logGroupName = `API-Gateway-Execution-Logs_${rest.restApiId}/live`;
   const logs = new LogGroup(scope, "ApiExecutionLogs", { logGroupName, ...settings.logs });
   rest.deploymentStage.node.addDependency(logs);
-  if (settings.tracing) addSampling(scope, settings);
+  // Not every emulator supports sampling rules.
+  if (settings.tracing && !settings.emulator) addSampling(scope, settings);
   addFirewall(scope, settings, rest.deploymentStage);
   acknowledgeFindings(rest, settings);
   return rest;
