@@ -76,6 +76,7 @@ export const eventSchemas: readonly NamedSchema[] = [
     changed: "The names of the properties that an update changed, or null.",
     changes:
       "The values before and after an update of an account, a user or an API key, by the names of the properties.",
+    late: "Present if an attachment was created, updated or deleted after a run had checked its order out: the carrier does not get this change.",
     file: "The file of an attachment that was forwarded or deleted.",
     outcome: "Whether the carrier has checked the cart out, as an operator recorded it.",
     numbers: "How much was erased with an account, by kind.",

@@ -20,6 +20,7 @@ const summaries = {
   checkout_failed: "could not be checked out",
   settled: "with an unknown checkout outcome was settled by an operator",
   resend_requested: "is to be sent to the carrier again, as an operator has requested",
+  acknowledged: "was acknowledged by an operator: changes of its attachments had come after its checkout",
 } as const;
 
 const [id, order, request] = ["01K9ZQ4T7M3C8XW5R2BN6HJDEF", "01K9ZQ4T7M3C8XW5R2BN6HJDEG", "01K9ZQ4T7M3C8XW5R2BN6HJDEH"];
@@ -33,11 +34,7 @@ const parentOf = (resource: string, action: string) => {
 };
 
 const actorOf = (resource: string, action: string): WrittenEvent["actor"] => {
-  if (
-    !["created", "updated", "deleted", "downloaded", "exported", "erased", "settled", "resend_requested"].includes(
-      action,
-    )
-  )
+  if (["forwarded", "refused", "withdrawn", "checked_out", "checkout_failed"].includes(action))
     return { type: "checkout", id: `checkout-${order}-1` };
   return resource === "switch" || resource.endsWith("_attachment")
     ? { type: "api_key", id: "01K9ZQ4T7M3C8XW5R2BN6HJDEK", user: "01K9ZQ4T7M3C8XW5R2BN6HJDEN" }

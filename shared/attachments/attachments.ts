@@ -1,8 +1,8 @@
 import { cleanUp } from "../deadline.ts";
 import { alreadyTaken, invalid, notFound } from "../errors.ts";
-import { expiryOf, type Origin, recordOf } from "../history/record.ts";
+import { expiryOf, type LateChange, listLateChange, type Origin, recordOf } from "../history/record.ts";
 import { newId } from "../schema/fields.ts";
-import type { Write } from "../table/expressions.ts";
+import type { Item, Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
 import { keys, lookupOf } from "../table/keys.ts";
 import { optimisticWrite, type Precondition, updateOf } from "../table/optimistic-update.ts";
@@ -95,30 +95,53 @@ export const completeUpload = async (
   return winnerOrThrow(parent, unmet, idempotency, attachmentOf);
 };
 
+/** Returns the writes that record a change and, after the order's checkout, list it as late. */
 const recordChange = (
-  action: "created" | "updated" | "deleted",
-  { type, id, account }: Parent,
+  action: LateChange["change"],
+  { type, id, account, order, forwardable, checked_out_at }: Parent,
   attachment: Attachment,
   origin: Origin,
   changed?: readonly string[],
-): Write => {
+) => {
   const resource = { type: `${type}_attachment`, id: attachment.id, version: attachment.version };
-  const { bytes, sha256 } = attachment;
+  const { name, bytes, sha256, inserted_at } = attachment;
+  const parent = { type, id };
   const file = action === "deleted" ? { bytes, sha256 } : undefined;
-  const change = { account: account.id, resource, parent: { type, id }, changed, file };
-  return recordOf({ type: `${type}_attachment.${action}`, ...change }, origin);
+  const late = forwardable && checked_out_at !== undefined ? true : undefined;
+  const event = recordOf(
+    { type: `${type}_attachment.${action}`, account: account.id, resource, parent, changed, late, file },
+    origin,
+  );
+  // An attachment that was created and then updated remains one that the carrier lacks.
+  const change = action === "updated" && inserted_at > String(checked_out_at) ? "created" : action;
+  const at = origin.now.toISOString();
+  return { event, late: late && listLateChange({ order, id: attachment.id, parent, name, change, at }) };
 };
 
-const putMetadata = (parent: Parent, attachment: Attachment, origin: Origin, idempotency?: Write, upload?: Write) =>
-  transact({
-    idempotency,
-    upload,
-    attachment: { put: { ...keys.attachment(parent, attachment.id), ...attachment }, when: { exists: false } },
-    reference:
-      attachment.reference_id === null ? undefined : putReference(parent, attachment.id, attachment.reference_id),
-    ...changeParent(parent, 1),
-    event: recordChange("created", parent, attachment, origin),
-  });
+/** Runs a transaction on a parent's attachments. If a run has checked the order out since it was read, runs it again as late. */
+const beforeOrAfterCheckout = async <T extends ReadonlyMap<string, Item | undefined>>(
+  parent: Parent,
+  write: (parent: Parent) => Promise<T | undefined>,
+): Promise<T | undefined> => {
+  const unmet = await write(parent);
+  const checked_out_at = unmet?.get("order")?.checked_out_at;
+  return typeof checked_out_at === "string" && parent.checked_out_at === undefined
+    ? write({ ...parent, checked_out_at })
+    : unmet;
+};
+
+const putMetadata = (of: Parent, attachment: Attachment, origin: Origin, idempotency?: Write, upload?: Write) =>
+  beforeOrAfterCheckout(of, (parent) =>
+    transact({
+      idempotency,
+      upload,
+      attachment: { put: { ...keys.attachment(parent, attachment.id), ...attachment }, when: { exists: false } },
+      reference:
+        attachment.reference_id === null ? undefined : putReference(parent, attachment.id, attachment.reference_id),
+      ...changeParent(parent, 1),
+      ...recordChange("created", parent, attachment, origin),
+    }),
+  );
 
 /** Returns the attachment of another request with the same Idempotency-Key. Throws if the transaction failed for another reason. */
 const winnerOrThrow = (
@@ -139,13 +162,17 @@ const putReference = (parent: Parent, id: string, uuid: string) =>
   ({ put: { ...keys.reference(parent, uuid), attachment: id, ...lookupOf(uuid) }, when: { exists: false } }) as const;
 
 /** Changes the parent's attachment count, and increments the order's version, which a checkout seals. */
-const changeParent = ({ type, id, order }: Parent, countBy = 0) => {
+const changeParent = ({ type, id, order, checked_out_at }: Parent, countBy = 0) => {
   const count = { attachment_count: countBy };
   const version = { attachments_version: 1 };
   const when = { exists: true };
   return {
     parent: type === "request" && countBy !== 0 ? { update: keys.request(id), add: count, when } : undefined,
-    order: { update: keys.order(order), add: type === "order" ? { ...count, ...version } : version, when },
+    order: {
+      update: keys.order(order),
+      add: type === "order" ? { ...count, ...version } : version,
+      when: { ...when, equals: { checked_out_at } },
+    },
   } as const;
 };
 
@@ -157,20 +184,22 @@ const reread = (parent: Parent, id: string) => async (): Promise<Attachment> => 
 
 /** Applies the changes to the metadata. If nothing differs, writes nothing and keeps `updated_at`. */
 export const updateAttachment = (
-  parent: Parent,
+  of: Parent,
   current: Attachment,
   changes: AttachmentChanges,
   origin: Origin,
   precondition: Precondition,
 ): Promise<Attachment> =>
-  optimisticWrite(current, origin, precondition, reread(parent, current.id), async (latest, origin) => {
+  optimisticWrite(current, origin, precondition, reread(of, current.id), async (latest, origin) => {
     const { properties, set, written } = updateOf(Attachment, latest, changes, origin.now);
     if (properties.length === 0) return latest;
-    const unmet = await transact({
-      attachment: { update: keys.attachment(parent, latest.id), set, when: { equals: { version: latest.version } } },
-      ...changeParent(parent),
-      event: recordChange("updated", parent, written, origin, properties),
-    });
+    const unmet = await beforeOrAfterCheckout(of, (parent) =>
+      transact({
+        attachment: { update: keys.attachment(parent, latest.id), set, when: { equals: { version: latest.version } } },
+        ...changeParent(parent),
+        ...recordChange("updated", parent, written, origin, properties),
+      }),
+    );
     return unmet ? undefined : written;
   });
 
@@ -208,16 +237,18 @@ export const deleteAttachment = async (
   return deleted;
 };
 
-const deleteMetadata = async (parent: Parent, latest: Attachment, origin: Origin): Promise<Attachment | undefined> => {
-  const place = { parent: { type: parent.type, id: parent.id } };
+const deleteMetadata = async (of: Parent, latest: Attachment, origin: Origin): Promise<Attachment | undefined> => {
+  const place = { parent: { type: of.type, id: of.id } };
   const expires_at = expiryOf(origin.now);
-  const unmet = await transact({
-    attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },
-    reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
-    ...changeParent(parent, -1),
-    event: recordChange("deleted", parent, latest, origin),
-    place: { put: { ...keys.deleted(latest.id), account: parent.account.id, ...place, expires_at } },
-    receipts: { put: { ...keys.deletedAttachment(latest.id), ...place, order: parent.order, expires_at } },
-  });
+  const unmet = await beforeOrAfterCheckout(of, (parent) =>
+    transact({
+      attachment: { delete: keys.attachment(parent, latest.id), when: { equals: { version: latest.version } } },
+      reference: latest.reference_id === null ? undefined : { delete: keys.reference(parent, latest.reference_id) },
+      ...changeParent(parent, -1),
+      ...recordChange("deleted", parent, latest, origin),
+      place: { put: { ...keys.deleted(latest.id), account: parent.account.id, ...place, expires_at } },
+      receipts: { put: { ...keys.deletedAttachment(latest.id), ...place, order: parent.order, expires_at } },
+    }),
+  );
   return unmet ? undefined : latest;
 };

@@ -1,12 +1,9 @@
 import { type Attachment, isUpToDate } from "../attachments/attachment-schema.ts";
 import { allAttachments } from "../attachments/read.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
-import { get, parseItem, queryAll, readItem } from "../table/read.ts";
-import { forwardableRequests } from "../tenants/orders.ts";
-import { Order, Request } from "../tenants/tenant-schema.ts";
-import { CheckoutRun, Receipt, Sealed } from "./checkout-schema.ts";
-import { forEachConcurrently } from "./for-each-concurrently.ts";
-import { checkoutLimits } from "./limits.ts";
+import { get, parseItem, queryAll } from "../table/read.ts";
+import { Request } from "../tenants/tenant-schema.ts";
+import { Receipt } from "./checkout-schema.ts";
 
 export type OwnedAttachment = { readonly of: ParentType; readonly attachment: Attachment };
 
@@ -49,20 +46,3 @@ export const planOf = async (
 
 export const isForwarded = (receipt: Receipt | undefined, carrier: string | null): receipt is Receipt =>
   receipt?.state === "forwarded" && receipt.carrier === carrier;
-
-/** Counts an order's attachments that are not forwarded as they are now, and deleted ones that are not withdrawn. */
-export const lateChanges = async (orderId: string) => {
-  const item = await get(keys.order(orderId));
-  const { seal } = parseItem(Sealed, item);
-  const [added, deleted] = [new Set<string>(), new Set<string>()];
-  if (seal?.version !== parseItem(Order, item).attachments_version) {
-    const { carrier = null } = (await readItem(CheckoutRun, keys.checkout(orderId))) ?? {};
-    const ofOrder = await attachmentsOf({ type: "order", id: orderId });
-    await forEachConcurrently(checkoutLimits.concurrency, await forwardableRequests(orderId), async (id) => {
-      const { forward, withdraw } = await planOf(id, ofOrder, carrier);
-      for (const { attachment } of forward) added.add(attachment.id);
-      for (const { attachment } of withdraw) deleted.add(attachment);
-    });
-  }
-  return { not_forwarded: added.size, not_withdrawn: deleted.size };
-};

@@ -18,6 +18,7 @@ import {
   updateRun,
 } from "./checkout-run.ts";
 import { type CheckoutRun, type RunRef, Sealed, type State, type StepResult } from "./checkout-schema.ts";
+import { checkedOut, type LateChanges, lateChanges } from "./late-changes.ts";
 import { checkoutLimits, graceMs, lateMs, maxCallMs, pauseSeconds } from "./limits.ts";
 import {
   correctionsOf,
@@ -27,7 +28,6 @@ import {
   receiptsOfOrder,
   verdictWrites,
 } from "./manifest.ts";
-import { lateChanges } from "./plan.ts";
 
 type Changes = Partial<CheckoutRun>;
 
@@ -301,20 +301,20 @@ const postpone = (submission: Submission, { giveUp, last_answer, ...wait }: Wait
 const finish = async (submission: Submission): Promise<StepResult> => {
   const { ref, state } = submission;
   const { order_id, run } = ref;
-  const reason = describeLateChanges(await lateChanges(order_id));
   const now = new Date();
   const ended_at = now.toISOString();
+  const late = await lateChanges(order_id, now);
+  const reason = describeLateChanges(late.counts);
   const succeeded = { status: "SUCCEEDED", outcome_unknown: false, ended_at, reason, ...nothingToRetry };
   const unmet = await transact({
-    order: { update: keys.order(order_id), set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
+    ...(await checkedOut(order_id, late, now)),
     run: { update: keys.checkout(order_id), set: succeeded, when: { equals: { run, status: "RUNNING" } } },
-    open: { delete: keys.openCheckout(order_id) },
     event: await recordEnd("order.checked_out", ref, reason, now),
   });
   return unmet ? lookAgain(submission) : { ...state, next: "DONE", reason };
 };
 
-const describeLateChanges = ({ not_forwarded, not_withdrawn }: Awaited<ReturnType<typeof lateChanges>>) => {
+const describeLateChanges = ({ not_forwarded, not_withdrawn }: LateChanges["counts"]) => {
   const parts = [
     not_forwarded > 0 && `${not_forwarded} added or changed and not forwarded`,
     not_withdrawn > 0 && `${not_withdrawn} deleted and not withdrawn`,

@@ -6,7 +6,7 @@ export const actions = {
   order_attachment: ["created", "updated", "deleted", "forwarded", "refused", "withdrawn"],
   attachment: ["downloaded"],
   switch: ["created", "updated", "deleted"],
-  order: ["created", "checked_out", "checkout_failed", "settled", "resend_requested"],
+  order: ["created", "checked_out", "checkout_failed", "settled", "resend_requested", "acknowledged"],
   request: ["created"],
   account: ["created", "updated", "exported", "erased"],
   user: ["created", "updated"],
@@ -61,6 +61,8 @@ export const Event = z.object({
   /** The names of the properties that an update changed, or null for any other event. */
   changed: z.nullable(z.array(z.string())),
   changes: z.optional(z.record(z.string(), EventChange)),
+  /** The change of an attachment came after a run had checked the order out, so the carrier does not get it. */
+  late: z.optional(z.literal(true)),
   file: z.optional(z.object({ bytes: z.int(), sha256: z.string() })),
   answer: z.optional(EventAnswer),
   /** The outcome of a cart's checkout, as an operator has settled it. */
@@ -78,7 +80,7 @@ export const StoredEvent = z.extend(Event, {
   /** The switch's name, or the attachment's name and filename as sent to the carrier. */
   name: z.optional(z.string()),
   filename: z.optional(z.string()),
-  /** Why a checkout run failed or was settled, what is to be sent again, the changes that came too late for the carrier, or the action that it refused. */
+  /** Why a checkout run failed or was settled, or late changes were acknowledged, what is to be sent again, the changes that came too late for the carrier, or the action that it refused. */
   reason: z.optional(z.string()),
 });
 export type StoredEvent = z.infer<typeof StoredEvent>;

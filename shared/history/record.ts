@@ -1,3 +1,4 @@
+import * as z from "zod/mini";
 import { mapped, newId } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import { type Key, keys, lookupOf } from "../table/keys.ts";
@@ -17,6 +18,7 @@ type Change = {
   readonly parent?: { readonly type: "order" | "request"; readonly id: string };
   readonly changed?: readonly string[] | undefined;
   readonly changes?: Changes | undefined;
+  readonly late?: WrittenEvent["late"];
   readonly file?: WrittenEvent["file"];
   readonly outcome?: WrittenEvent["outcome"];
   readonly numbers?: WrittenEvent["numbers"];
@@ -71,7 +73,7 @@ export const recordOf = (
   change: Change,
   { now, actor, request_id }: Origin,
 ): Extract<Write, { readonly put: unknown }> => {
-  const { type, account, resource, parent = null, changes, file, outcome, numbers, evidence } = change;
+  const { type, account, resource, parent = null, changes, late, file, outcome, numbers, evidence } = change;
   const changed = changes ? Object.keys(changes) : change.changed;
   const event: WrittenEvent = {
     id: newId(now.getTime()),
@@ -83,6 +85,7 @@ export const recordOf = (
     parent,
     changed: changed ? [...changed] : null,
     ...(changes && { changes: mapped(changes, shortened) }),
+    ...(late && { late }),
     ...(file && { file }),
     ...(outcome && { outcome }),
     ...(numbers && { numbers }),
@@ -92,3 +95,22 @@ export const recordOf = (
   const found = request_id !== null && lookupOf(request_id);
   return { put: { ...keyOf(change, event.id), ...event, ...found, expires_at: expiryOf(now) } };
 };
+
+/**
+ * The latest change of an attachment that came after a run had checked its order out, so the carrier does not get it. It is listed
+ * until an operator acknowledges it. `name` is the attachment's.
+ */
+export const LateChange = z.object({
+  order: z.string(),
+  id: z.string(),
+  parent: z.object({ type: z.enum(["order", "request"]), id: z.string() }),
+  name: z.string(),
+  change: z.enum(["created", "updated", "deleted"]),
+  at: z.string(),
+});
+export type LateChange = z.infer<typeof LateChange>;
+
+/** Returns the write that lists a late change. It replaces an earlier one of the same attachment. */
+export const listLateChange = (late: LateChange): Write => ({
+  put: { ...keys.lateChange(late.order, late.id), ...late, expires_at: expiryOf(new Date(late.at)) },
+});

@@ -19,6 +19,7 @@ import { createHash } from "node:crypto";
  * | list an order's requests                   | Query orderRequests                               |
  * | lock an order's checkout, read its outcome | Get checkout                                      |
  * | find orders whose checkout has not succeeded | Query openCheckouts, then Get order and checkout of each |
+ * | find what came after an order's checkout   | Query lateChanges, of all orders or of one        |
  * | find what the carrier has of a request     | Query receipts                                    |
  * | find what it has of an attachment          | Get receipt, for each request                     |
  * | check access to a switch                   | Get switchOwner                                   |
@@ -76,6 +77,7 @@ export const lookupOf = (text: string) => ({ lookup: hash(text) });
 export const lookupIndex: keyof ReturnType<typeof lookupOf> = "lookup";
 
 const openCheckouts = "OPEN_CHECKOUTS";
+const lateChanges = "LATE_CHANGES";
 const deletedAttachments = "DELETED_ATTACHMENTS";
 
 export const keys = {
@@ -118,6 +120,8 @@ export const keys = {
    * docs/limits.md).
    */
   openCheckout: (order: string): Key => ({ pk: openCheckouts, sk: `ORDER#${order}` }),
+  /** An attachment's change that came after the checkout of its order, and that no operator has acknowledged. */
+  lateChange: (order: string, attachment: string): Key => ({ pk: lateChanges, sk: `ORDER#${order}#${attachment}` }),
   /** The state of one attachment at the carrier under this request. The attachment is the request's own or its order's. */
   receipt: (request: string, attachment: string): Key => ({ pk: `REQUEST#${request}`, sk: `RECEIPT#${attachment}` }),
   switch: (id: string): Key => ({ pk: `SWITCH#${id}`, sk: "SWITCH" }),
@@ -159,6 +163,8 @@ export const collections = {
   switches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "SWITCH#" }),
   orderRequests: (order: string): Collection => ({ pk: `ORDER#${order}`, prefix: "REQUEST#" }),
   openCheckouts: (): Collection => ({ pk: openCheckouts, prefix: "ORDER#" }),
+  lateChanges: (): Collection => ({ pk: lateChanges, prefix: "ORDER#" }),
+  lateChangesOf: (order: string): Collection => ({ pk: lateChanges, prefix: `ORDER#${order}#` }),
   accountRequests: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "REQUEST#" }),
   deletedSwitches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "DELETED_SWITCH#" }),
   idempotency: (account: string): Collection => ({ pk: `IDEMPOTENCY#${account}`, prefix: "USED#" }),

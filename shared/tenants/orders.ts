@@ -10,6 +10,8 @@ export type Parent = ParentRef & {
   readonly order: string;
   readonly account: Account;
   readonly state: OrderState;
+  /** When a run has checked its order out, if one has. */
+  readonly checked_out_at: string | undefined;
   readonly attachment_count: number;
   /** Whether its attachments are forwarded to the carrier at checkout. */
   readonly forwardable: boolean;
@@ -29,7 +31,8 @@ const findOrder = async (id: string): Promise<FoundParent | undefined> => {
   if (!order) return undefined;
   const read = async () => {
     const account = await readAccount(order.account);
-    return account && ({ ...order, type: "order", order: id, account, forwardable: true } as const);
+    const { checked_out_at } = order;
+    return account && ({ ...order, checked_out_at, type: "order", order: id, account, forwardable: true } as const);
   };
   return { owner: ownerOf(order), read };
 };
@@ -41,7 +44,8 @@ const findRequest = async (id: string): Promise<FoundParent | undefined> => {
     const [account, order] = await Promise.all([readAccount(request.account), readOrder(request.order)]);
     if (!account || !order) return undefined;
     const forwardable = request.type === forwardableType;
-    return { ...request, type: "request", account, state: order.state, forwardable } as const;
+    const { state, checked_out_at } = order;
+    return { ...request, type: "request", account, state, checked_out_at, forwardable } as const;
   };
   return { owner: ownerOf(request), read };
 };

@@ -63,6 +63,8 @@ export const Order = z.object({
   id: z.string(),
   ...owned,
   state: OrderState,
+  /** When a run has checked the order out. It is absent in a cart, and in an order that was created as CHECKED_OUT. */
+  checked_out_at: z.optional(z.string()),
   /** Counts the order's own attachments only. Requests count theirs. */
   attachment_count: z.number(),
   /** Grows with every change of the order's and its requests' attachments, and with every new request. A checkout seals it. */

@@ -54,7 +54,15 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
       // These were seeded above, or created with the customer.
       ...{ attachments: [], switches: [], accountAndCounts: [], childAccounts: [] },
       // No endpoint reads these collections.
-      ...{ openCheckouts: [], downloads: [], deletedAttachments: [], accountRequests: [], deletedSwitches: [] },
+      ...{
+        openCheckouts: [],
+        lateChanges: [],
+        lateChangesOf: [],
+        downloads: [],
+        deletedAttachments: [],
+        accountRequests: [],
+        deletedSwitches: [],
+      },
       ...{ idempotency: [], partition: [] },
     } satisfies Record<keyof typeof collections, readonly Collection[]>;
     const rest = { type: "PORT_IN", account };

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { Cart, CartCall } from "../../infra/local/carrier-carts.ts";
 import type { Reply } from "../../infra/local/listen.ts";
 import { fileKey, fileOwner } from "../../shared/attachments/file-keys.ts";
+import { lateChanges } from "../../shared/checkout/late-changes.ts";
 import { maxCallMs } from "../../shared/checkout/limits.ts";
-import { lateChanges } from "../../shared/checkout/plan.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { type Key, keys, parentIn } from "../../shared/table/keys.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
@@ -377,7 +377,7 @@ export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): 
   const isPossible = !(ledger.hasGoneBack && isCarrierSilent());
   hold("once faults stop, every order can be checked out", isDone || !isPossible, String(runItem().reason));
   hold("a checked-out order is checked out at the carrier", !isDone || ledger.isCheckedOut, "nobody has called it");
-  if (isDone) judgeCounts("late changes are reported", await lateChanges(ledger.order), [truth()]);
+  if (isDone) judgeCounts("late changes are reported", (await lateChanges(ledger.order, new Date())).counts, [truth()]);
   for (const request of forwardable()) for (const receipt of receiptsBelow(request)) judgeReceipt(request, receipt);
   judgeHistory();
   for (const [id, version] of confirmed) {

@@ -200,6 +200,7 @@ const eraseOrder = async (account: string, id: string, eraser: Eraser): Promise<
     for (const request of page) await eraseAttachments({ type: "request", id: String(request.id) }, eraser);
   await eraseAttachments({ type: "order", id }, eraser);
   await deleteAll([keys.order(id), keys.checkout(id), keys.openCheckout(id)]);
+  for await (const page of pagesOf(collections.lateChangesOf(id))) await deleteAll(page.map(keyOf));
   for await (const page of requests())
     await forEachConcurrently(listsAtOnce, page, (entry) => eraseRequest(entry, eraser));
   await erasePartition(keys.order(id), eraser);

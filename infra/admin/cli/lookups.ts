@@ -193,7 +193,8 @@ export async function* eachOfAccounts<T>(
   yield* inOrder(accounts, atOnce, ({ id }) => read(id));
 }
 
-const accountNames = async (owned: readonly Owned[]): Promise<ReadonlyMap<string, string>> => {
+/** The names of the accounts of these items, by the accounts' ids. */
+export const namesOfAccounts = async (owned: readonly Owned[]): Promise<ReadonlyMap<string, string>> => {
   const accounts = await Promise.all(owned.map(({ account }) => readAccount(account)));
   return new Map(accounts.flatMap((account) => (account ? [[account.id, account.name] as const] : [])));
 };
@@ -205,7 +206,7 @@ export const ownerOf = async ({ account }: Owned, { json }: Format) =>
 /** Adds the names of the accounts, except in JSON. */
 export const withAccountNames = async (rows: readonly (Row & Owned)[], { json }: Format): Promise<readonly Row[]> => {
   if (json) return rows;
-  const names = await accountNames(rows);
+  const names = await namesOfAccounts(rows);
   const withName = ([property, value]: [string, unknown]) => [
     ...(property === "account" ? [["account's name", names.get(String(value))]] : []),
     [property, value],

@@ -60,29 +60,32 @@ const gap = 2;
 const minWidth = 8;
 const ulidWidth = 26;
 
+type Fit = { readonly width?: number; readonly whole?: boolean; readonly lines?: boolean };
+
 /** Narrows the widest columns until the table fits, but none below the width of an id. Returns undefined if it cannot fit. */
-const fitColumns = (
-  natural: readonly number[],
-  { width, whole }: { width: number; whole: boolean },
-): number[] | undefined => {
-  const widths = [...natural];
-  const total = () => widths.reduce((sum, one) => sum + one + gap, -gap);
+const fitColumns = (natural: readonly number[], width: number, { whole, lines }: Fit): number[] | undefined => {
+  // The first column has ids, and cut lines must still show them.
+  const [fixed, widths] = lines ? [natural.slice(0, 1), natural.slice(1)] : [[], [...natural]];
+  const total = () => [...fixed, ...widths].reduce((sum, one) => sum + one + gap, -gap);
   while (total() > width) {
     const widest = Math.max(...widths);
-    if (whole || widest <= ulidWidth) return undefined;
+    if (lines && widest <= minWidth) break;
+    if (!lines && (whole || widest <= ulidWidth)) return undefined;
     widths[widths.indexOf(widest)] = widest - 1;
   }
-  return widths;
+  return [...fixed, ...widths];
 };
 
 const nothing = "Nothing found.";
 
-/** Truncates long texts on a narrow terminal. Where that is not enough, or `whole` forbids it, rows become blocks of lines. */
-export const table = (rows: readonly Row[], { width = terminalWidth(), whole = false } = {}): string =>
-  tableInParts({ width, whole })(rows) ?? nothing;
+/**
+ * Truncates long texts on a narrow terminal. Where that is not enough, or `whole` forbids it, rows become blocks of lines. With
+ * `lines`, each row stays one line.
+ */
+export const table = (rows: readonly Row[], fit: Fit = {}): string => tableInParts(fit)(rows) ?? nothing;
 
 /** Formats a table part by part. The first part has the heading. In later parts, columns can only become wider. */
-const tableInParts = ({ width = terminalWidth(), whole = false } = {}) => {
+const tableInParts = ({ width = terminalWidth(), ...fit }: Fit = {}) => {
   let natural: number[] | undefined;
   return (rows: readonly Row[]): string | undefined => {
     const [first] = rows;
@@ -92,7 +95,7 @@ const tableInParts = ({ width = terminalWidth(), whole = false } = {}) => {
     natural = names.map((_, column) =>
       cells.reduce((widest, texts) => Math.max(widest, stringWidth(texts[column] ?? "")), natural?.[column] ?? 0),
     );
-    const widths = fitColumns(natural, { width, whole });
+    const widths = fitColumns(natural, width, fit);
     if (!widths) return rows.map((row) => block(withoutEmpty(row), width)).join("\n\n");
     const line = (texts: readonly string[]) =>
       texts.map((text, column) => pad(truncate(text, widths[column] ?? 0), (widths[column] ?? 0) + gap)).join("");
@@ -124,6 +127,13 @@ export type Format = { readonly json: boolean };
 
 export const printRows = (rows: readonly Row[], { json }: Format, { whole = false } = {}): void =>
   json ? printJson(rows) : console.log(table(rows, { whole }));
+
+/** Prints one line a row. A pipe gets the whole of each. */
+export const printLines = (rows: readonly Row[], { json }: Format): void => {
+  const width = process.stdout.columns || Number(process.env.COLUMNS) || Number.POSITIVE_INFINITY;
+  if (json) printJson(rows);
+  else console.log(table(rows, { width, lines: true }));
+};
 
 /** Prints a table as its rows arrive, but JSON only at the end, because an error in between would make it invalid. */
 export const printParts = async (parts: AsyncIterable<readonly Row[]>, { json }: Format): Promise<void> => {

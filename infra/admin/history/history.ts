@@ -94,15 +94,15 @@ export const historyCommand = ({ type, id }: EventSubject): string => `\`history
 export const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
   const about = events.flatMap(({ resource: { type, id } }) => (type === "account" ? [id] : []));
   const [names, callers] = await Promise.all([namesOfAccounts(about), callersOf(events)]);
-  const hasEvidence = events.some(({ file, answer, reason }) => file || answer || reason);
+  const hasEvidence = events.some(({ file, answer, late, reason }) => file || answer || late || reason);
   return events.map((event) => {
-    const { at, type, resource, name, filename, file, answer, outcome, reason, changed, changes } = event;
+    const { at, type, resource, name, filename, file, answer, outcome, late, reason, changed, changes } = event;
     const said = answer && [answer.status, answer.text].filter(Boolean).join(" ");
     const evidence = {
       filename,
       bytes: file?.bytes,
       sha256: file?.sha256,
-      "response or reason": [outcome, reason, said].filter(Boolean).join(": ") || null,
+      "response or reason": [outcome, late && "after the checkout", reason, said].filter(Boolean).join(": ") || null,
     };
     return {
       time: at,

@@ -7,6 +7,7 @@ import { findAccount, findOrder, ordersInCheckout } from "../cli/lookups.ts";
 import { type Format, printRecord, printRows, safe } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
 import { failureOf, readActualRun } from "../history/actual-run.ts";
+import type { Within } from "./late.ts";
 import { type OrderReport, orderReport, type ReportedReceipt } from "./report.ts";
 import { type CheckoutEnd, lastRun, nextStep, startCheckout, waitForCheckout } from "./start-checkout.ts";
 
@@ -78,6 +79,40 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
 
 const atOnce = 10;
 
+/** What `of` makes of the last runs of the orders whose checkout was started and has not succeeded, newest first. */
+const runsInCheckout = async <T>(
+  { account, since = "" }: Within,
+  of: (order: Order, last: CheckoutRun) => T[],
+): Promise<T[]> => {
+  if (account !== undefined) await findAccount(account);
+  const reading = async () => {
+    const orders = (await ordersInCheckout()).filter((order) => account === undefined || order.account === account);
+    return pLimit(atOnce).map(orders, async (order) => ({ order, last: await readActualRun(order.id) }));
+  };
+  const found = (await withProgress(reading, "Reading the orders …")).flatMap(({ order, last }) =>
+    last ? [{ order, last, at: last.ended_at ?? last.started_at }] : [],
+  );
+  return found
+    .filter(({ at }) => at >= since)
+    .sort((a, b) => (a.at > b.at ? -1 : 1))
+    .flatMap(({ order, last }) => of(order, last));
+};
+
+/** The orders whose last run failed or crashed, newest first. */
+export const failedOrders = (within: Within) =>
+  runsInCheckout(within, ({ id, account }, last) => {
+    const failure = failureOf(last);
+    const { run, status, ended_at, reason } = last;
+    return failure ? [{ id, account, run, status, failure, ended_at, reason }] : [];
+  });
+
+/** The orders whose run waits for the carrier or a scan, newest first: for what, in the carrier's words, and until when. */
+export const waitingOrders = (within: Within) =>
+  runsInCheckout(within, ({ id, account }, last) => {
+    const { run, started_at, consecutive_waits: attempt, next_try_at, last_answer } = last;
+    return isOpen(last) && next_try_at ? [{ id, account, run, started_at, attempt, next_try_at, last_answer }] : [];
+  });
+
 /** The orders whose checkout was started and has not succeeded. Failed and crashed ones come first, then the order is by time. */
 export const openCheckouts = async () => {
   const read = async ({ id, account }: Order) => {
@@ -98,29 +133,11 @@ export const openCheckouts = async () => {
   return rows.sort((a, b) => rank(a) - rank(b) || (a.since < b.since ? -1 : 1));
 };
 
-/** Returns one row if an order's last run failed or crashed, else none. */
-const failedRunOf = async ({ id, account }: Order) => {
-  const last = await readActualRun(id);
-  const failure = failureOf(last);
-  if (!last || !failure) return [];
-  const { run, status, ended_at, reason } = last;
-  return [{ id, account, run, status, failure, ended_at, reason }];
-};
-
-export const failedOrders = async (account: string | undefined) => {
-  if (account !== undefined) await findAccount(account);
-  const reading = async () => {
-    const orders = (await ordersInCheckout()).filter((order) => account === undefined || order.account === account);
-    return (await pLimit(atOnce).map(orders, failedRunOf)).flat();
-  };
-  return withProgress(reading, "Reading the orders …");
-};
-
-export type FailedSelection = { readonly account?: string; readonly refused?: boolean };
+export type FailedSelection = Pick<Within, "account"> & { readonly refused?: boolean };
 
 /** `order checkout --failed`. Starts the checkouts again, and prints how each has ended. A refusal needs the customer first. */
 export const checkOutFailed = async ({ account, refused }: FailedSelection, format: Format): Promise<void> => {
-  const failed = await failedOrders(account);
+  const failed = await failedOrders({ account });
   const orders = failed.filter(({ failure }) => failure === "fault" || refused);
   const left = failed.length - orders.length;
   if (left > 0)

@@ -12,6 +12,7 @@ import {
   eachOfAccounts,
   findOrder,
   inOrder,
+  namesOfAccounts,
   orderIdsOf,
   parseId,
   printOwned,
@@ -19,24 +20,44 @@ import {
   withAccountNames,
 } from "../cli/lookups.ts";
 import type { Caller } from "../cli/operator.ts";
-import { type Format, printParts, printRecord } from "../cli/output.ts";
+import { type Format, printLines, printParts, printRecord } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
 import { add, addChange, parseEventText } from "../cli/usage.ts";
 import { failureOf, readActualRun } from "../history/actual-run.ts";
+import type { Within } from "./late.ts";
 
-type Selection = Format & {
-  readonly account?: string;
-  readonly failed?: boolean;
-  readonly failure?: FailureKind;
+type Selection = Format &
+  Within & {
+    readonly failed?: boolean;
+    readonly failure?: FailureKind;
+    readonly waiting?: boolean;
+    readonly late?: boolean;
+  };
+
+/** The lists that the whole table has few orders in. Each reads an index of its own. */
+const selected = async ({ failure, waiting, late, ...within }: Selection, format: Format) => {
+  if (late) {
+    const { describeChanges, lateOrders } = await import("./late.ts");
+    const orders = await lateOrders(within);
+    if (format.json) return orders.map(({ name: _, ...order }) => order);
+    return orders.map(({ id, name, at, changes }) => ({ id, account: name, at, changes: describeChanges(changes) }));
+  }
+  const { failedOrders, waitingOrders } = await import("./checkout.ts");
+  const orders = waiting
+    ? await waitingOrders(within)
+    : (await failedOrders(within)).filter((one) => failure === undefined || one.failure === failure);
+  if (format.json) return orders;
+  const names = await namesOfAccounts(orders);
+  // The run's name repeats the order's id.
+  return orders.map(({ run: _, account, id, ...order }) => ({ id, account: names.get(account), ...order }));
 };
 
-const list = async ({ account: of, failed, failure, json }: Selection) => {
-  if (failed || failure) {
-    const { failedOrders } = await import("./checkout.ts");
-    const orders = (await failedOrders(of)).filter((one) => failure === undefined || one.failure === failure);
-    // A reason that is cut off would hide a doubt at its end.
-    return printOwned(orders, { json }, { whole: true });
-  }
+const list = async (selection: Selection) => {
+  const { account: of, since, failed, failure, waiting, late, json } = selection;
+  const lists = [failed || failure !== undefined, waiting, late].filter(Boolean).length;
+  if (lists > 1) throw new UsageError("--failed, --waiting and --late are different lists: pass one of them.");
+  if (lists === 1) return printLines(await selected(selection, { json }), { json });
+  if (since !== undefined) throw new UsageError("--since needs --failed, --waiting or --late.");
   const rows = inOrder(pagesOf(of), pagesAtOnce, (ids) => listedOrders(ids, { json }));
   const printing = () => printParts(rows, { json });
   // A table shows its progress itself.
@@ -90,6 +111,15 @@ type Settlement = Format &
     readonly yes?: boolean;
   };
 
+const msOf: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Parses a time, or how long ago it was, such as `2h`. Returns it in ISO 8601. */
+const timeOrAge = (text: string): string => {
+  const [, count, unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
+  if (count === undefined) return pastTime(text).toISOString();
+  return new Date(Date.now() - Number(count) * (msOf[unit] ?? 0)).toISOString();
+};
+
 /** Parses the time of the carrier's response, which cannot be in the future. */
 const pastTime = (text: string): Date => {
   const time = new Date(text);
@@ -123,13 +153,16 @@ export const addOrderCommands = (order: Command): void => {
     });
   add(order, "list", "list the orders of one account, or of every account")
     .option("--account <id>", "only those of this account", parseId)
-    .option("--failed", "only those whose last checkout has failed or crashed, with the reason")
+    .option("--failed", "only those whose last checkout has failed or crashed, with the reason, newest first")
     .addOption(
       new Option(
         "--failure <kind>",
         "only those that the carrier or the malware scan refused, or those that failed otherwise, crashed ones included",
       ).choices(FailureKind.options),
     )
+    .option("--waiting", "only those whose checkout waits: for what, and until when")
+    .option("--late", "only those of which an attachment has changed after the checkout, until `order acknowledge`")
+    .option("--since <time>", "with these: only what happened since a time, or for so long, such as 2h", timeOrAge)
     .action(list);
   add(
     order,
@@ -181,6 +214,14 @@ is missing.`,
       '\nExample: ./patchbay order settle 01J… --not-checked-out --asked-at 2030-01-01T09:30:00Z --reason "Ticket 4711"',
     )
     .action(settleAs);
+  addChange(order, "acknowledge <id>", "take an order off `order list --late`, once somebody has dealt with it")
+    .requiredOption("--reason <text>", "what was done about it, for the history", parseEventText)
+    .option("-y, --yes", "don't ask for confirmation")
+    .addHelpText("after", '\nExample: ./patchbay order acknowledge 01J… --reason "Sent by e-mail, ticket 4711"')
+    .action(async (id: string, { reason, ...called }: Format & Caller & { reason: string; yes?: boolean }) => {
+      const { acknowledge } = await import("./late.ts");
+      return acknowledge(id, reason, called);
+    });
   addChange(
     order,
     "resend <id>",

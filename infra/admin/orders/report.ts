@@ -1,7 +1,8 @@
 import { type Attachment, attachmentData, warningOf } from "../../../shared/attachments/attachment-schema.ts";
 import { readRun } from "../../../shared/checkout/checkout-run.ts";
 import { type Receipt, Sealed } from "../../../shared/checkout/checkout-schema.ts";
-import { attachmentsOf, lateChanges, type OwnedAttachment, receiptsOf } from "../../../shared/checkout/plan.ts";
+import { lateChanges } from "../../../shared/checkout/late-changes.ts";
+import { attachmentsOf, type OwnedAttachment, receiptsOf } from "../../../shared/checkout/plan.ts";
 import type { Item } from "../../../shared/table/expressions.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get, parseItem } from "../../../shared/table/read.ts";
@@ -30,7 +31,7 @@ export const orderReport = async (orderId: string, readLast = readRun) => {
   const requests = await Array.fromAsync(reports);
   const attachments = ofOrder.map(({ attachment }) => withWarning(attachment));
   const checkout = (await readLast(id)) ?? null;
-  const late_changes = state === "CHECKED_OUT" && checkout ? await lateChanges(id) : null;
+  const late_changes = state === "CHECKED_OUT" && checkout ? (await lateChanges(id, new Date())).counts : null;
   return {
     id,
     account,

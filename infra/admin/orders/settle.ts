@@ -1,6 +1,6 @@
 import { isActive, unknownCart, withSentence } from "../../../shared/checkout/checkout-run.ts";
+import { checkedOut, lateChanges } from "../../../shared/checkout/late-changes.ts";
 import { checkoutLimits } from "../../../shared/checkout/limits.ts";
-import { lateChanges } from "../../../shared/checkout/plan.ts";
 import type { StoredEvent } from "../../../shared/history/event.ts";
 import { recordOf } from "../../../shared/history/record.ts";
 import { keys } from "../../../shared/table/keys.ts";
@@ -61,22 +61,19 @@ export const settle = async (
   const origin = await operatorOrigin(called);
   const resource = { type: "order", id, version: null };
   const change = { type: "order.settled", account, resource, outcome, evidence: { reason: because } } as const;
-  const order = keys.order(id);
+  const late = outcome === "checked_out" ? await lateChanges(id, origin.now) : undefined;
   const unmet = await transact({
+    ...(late
+      ? await checkedOut(id, late, origin.now)
+      : { order: { update: keys.order(id), remove: ["seal"], when: { exists: true } }, open: undefined }),
     run: {
       update: keys.checkout(id),
       set: { outcome_unknown: false, reason: withSentence(withoutDoubt(reason), settled[outcome]) },
       when: { equals: { run, status, outcome_unknown: true, calls_end_by, checked_out } },
     },
-    order:
-      outcome === "open"
-        ? { update: order, remove: ["seal"], when: { exists: true } }
-        : { update: order, set: { state: "CHECKED_OUT" }, when: { equals: { state: "CART" } } },
-    open: outcome === "open" ? undefined : { delete: keys.openCheckout(id) },
     event: recordOf(change, origin),
   });
   if (unmet) throw new CommandError("The order's checkout has changed meanwhile: run order show.");
-  const late = outcome === "checked_out" ? await lateChanges(id) : undefined;
   const next = outcome === "open" && !called.json ? { next: `\`order checkout ${id}\` continues.` } : {};
-  printRecord({ id, outcome, ...(late && (called.json ? late : tooLate(late))), ...next }, called);
+  printRecord({ id, outcome, ...(late && (called.json ? late.counts : tooLate(late.counts))), ...next }, called);
 };

@@ -3,6 +3,7 @@ import { type Format, printHeading, printJson, printRecord, type Row, table } fr
 import { formatCount, withProgress } from "../cli/progress.ts";
 import { readActualRun } from "../history/actual-run.ts";
 import { lastRuns, printLatest } from "../history/history.ts";
+import { describeChanges, lateChangesOf } from "./late.ts";
 import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";
 import { nextStep } from "./start-checkout.ts";
 
@@ -19,6 +20,7 @@ export const orderRecord = async (report: OrderReport): Promise<Row> => {
   const { checkout, late_changes, seal, attachments: _, requests, account: _account, ...order } = report;
   const { run, status, reason, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
   const next = checkout && order.state === "CART" && (await nextStep(order.id, checkout, new Date()));
+  const late = order.state === "CHECKED_OUT" ? await lateChangesOf(order.id) : [];
   return {
     ...order,
     ...(await ownerOf(report, { json: false })),
@@ -27,6 +29,7 @@ export const orderRecord = async (report: OrderReport): Promise<Row> => {
     ...(next && { next }),
     ...(next_try_at && { ...(attempt && { attempt }), last_answer, next_try_at }),
     ...(late_changes && tooLate(late_changes)),
+    ...(late.length > 0 && { "not acknowledged": `${describeChanges(late)}: \`order acknowledge ${order.id}\`` }),
     requests: requests.length,
   };
 };

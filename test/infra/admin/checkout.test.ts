@@ -92,6 +92,37 @@ describe("order checkout and order show", () => {
   });
 });
 
+describe("orders whose run waits", () => {
+  it("are listed newest first: for what, in the carrier's words, and until when", async () => {
+    const orders = await Promise.all([1, 2].map(() => newOrder(addMessagingNumbers)));
+    const next_try_at = new Date(Date.now() + 60_000).toISOString();
+    const last_answer = "it responded with 429: people review letters until Monday";
+    const expected = orders.map(({ id, account }, nth) => {
+      const [run, started_at] = [`waits-${id}`, new Date(Date.now() - 20_000 * nth).toISOString()];
+      return { id, account, run, started_at, attempt: 2, next_try_at, last_answer };
+    });
+    for (const { id, run, started_at } of expected) {
+      await beginRun({ order_id: id, run }, new Date());
+      await storeRun(id, { run, started_at, status: "RUNNING", next_try_at, last_answer });
+    }
+    const listed = async (...options: string[]) => {
+      const rows: { id: string }[] = await adminJson(["order", "list", "--waiting", ...options]);
+      return rows.filter(({ id }) => orders.some((one) => one.id === id));
+    };
+    expect(await listed()).toEqual(expected);
+    expect(await listed("--since", new Date(Date.now() - 10_000).toISOString())).toEqual(expected.slice(0, 1));
+    expect(await listed("--account", expected[1]?.account ?? "")).toEqual(expected.slice(1));
+    for (const [args, said] of [
+      [["--waiting", "--late"], "are different lists: pass one of them."],
+      [["--since", "2h"], "--since needs --failed, --waiting or --late."],
+      [["--waiting", "--since", "2 weeks"], "It must be an ISO 8601 date and time"],
+    ] as const) {
+      const { code, stderr } = await admin(["order", "list", ...args]);
+      expect([code, stderr], said).toEqual([2, expect.stringContaining(said)]);
+    }
+  });
+});
+
 describe("orders whose last run has failed", () => {
   const failedIds = async (...args: string[]) =>
     (await adminJson(["order", "list", "--failed", ...args])).map(({ id }: { id: string }) => id);
@@ -116,8 +147,9 @@ describe("orders whose last run has failed", () => {
         reason: expect.stringContaining("422"),
       },
     ]);
-    const { stdout } = await admin(["order", "list", "--failed", "--account", account], { env: { COLUMNS: "160" } });
-    expect(stdout.replaceAll(/\n +/g, " ")).toMatch(/^reason .* not forwarded: 422/m);
+    const { stdout } = await admin(["order", "list", "--failed", "--account", account], { env: { COLUMNS: "100" } });
+    expect(stdout.split("\n").map((line) => line.length <= 100)).toEqual([true, true, true]);
+    expect(stdout).toMatch(new RegExp(`\n${first.id}  .*  FAILED +refused .*…\n$`));
     expect(await failedIds()).toEqual(expect.arrayContaining([first.id, second.id]));
     expect(await failedIds()).not.toContain(fine.id);
     const faults = await admin(["order", "checkout", "--failed", "--account", account, "--json"]);

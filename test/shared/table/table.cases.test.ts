@@ -41,6 +41,7 @@ describe("a key", () => {
     ["reference", keys.reference(order, "3"), "ORDER#1 REFERENCE#3"],
     ["idempotency", keys.idempotency("1", "2"), "IDEMPOTENCY#1 USED#2"],
     ["checkout", keys.checkout("1"), "ORDER#1 CHECKOUT"],
+    ["lateChange", keys.lateChange("1", "2"), "LATE_CHANGES ORDER#1#2"],
     ["openCheckout", keys.openCheckout("1"), "OPEN_CHECKOUTS ORDER#1"],
     ["receipt", keys.receipt("1", "2"), "REQUEST#1 RECEIPT#2"],
     ["switch", keys.switch("1"), "SWITCH#1 SWITCH"],
