@@ -60,7 +60,7 @@ describe("order checkout and order show", () => {
     expect(await adminJson(checkout)).toEqual({ ...end, reason: "The order is already checked out." });
     await order.attach(0);
     await order.attach(0);
-    expect(await shown()).toMatch(/\nthe carrier lacks +2 attachments that were added or changed too late\nrequests /);
+    expect(await shown()).toMatch(/\nthe carrier lacks +2 attachments that were added or changed too late\nnot /);
   });
 
   it("exit with 1 and the reason if the carrier refuses, and can be repeated", async () => {
