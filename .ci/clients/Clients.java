@@ -8,6 +8,11 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import okhttp3.MediaType;
 import okhttp3.MultipartBody;
 import okhttp3.OkHttp;
@@ -66,6 +71,32 @@ public class Clients {
     HttpClient.newHttpClient().send(request.build(), BodyHandlers.discarding());
   }
 
+  static String post(String path, String type, String data) throws Exception {
+    var body = "{\"type\": \"" + type + "\", \"data\": " + data + "}";
+    var request = HttpRequest.newBuilder(URI.create(System.getenv("URL") + "/api/v1/requests/" + System.getenv("REQUEST") + path));
+    request.header("Authorization", "Bearer " + System.getenv("KEY")).header("Content-Type", "application/json");
+    var response = HttpClient.newHttpClient().send(request.POST(BodyPublishers.ofString(body)).build(), BodyHandlers.ofString());
+    if (response.statusCode() != 201) throw new IllegalStateException(response.body());
+    return response.body();
+  }
+
+  static List<String> find(String pattern, String text) {
+    return Pattern.compile(pattern).matcher(text).results().flatMap(one -> Stream.of(one.group(1), one.group(one.groupCount()))).toList();
+  }
+
+  /** Sends a file directly, with the headers of the response as they are. java.net.http refuses some headers. */
+  static void uploadDirectly() throws Exception {
+    var sha256 = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
+    var file = "{\"filename\": \"loa.pdf\", \"bytes\": " + content.length + ", \"sha256\": \"" + sha256 + "\"}";
+    var upload = post("/uploads", "upload", file);
+    var put = HttpRequest.newBuilder(URI.create(find("\"url\":\"([^\"]*)\"", upload).get(0)));
+    var headers = find("\"([^\"]+)\":\"([^\"]*)\"", find("\"headers\":\\{([^}]*)\\}", upload).get(0));
+    put.headers(headers.toArray(String[]::new)).PUT(BodyPublishers.ofByteArray(content));
+    var status = HttpClient.newHttpClient().send(put.build(), BodyHandlers.discarding()).statusCode();
+    if (status != 200) throw new IllegalStateException("Storage returned " + status);
+    post("/uploads/" + find("\"id\":\"([^\"]*)\"", upload).get(0) + "/complete", "request_attachment", "{\"name\": \"LOA\"}");
+  }
+
   /** Takes the version from the name of the library's file. */
   static void each(String client, Class<?> library, Client with) throws Exception {
     var version = library.getProtectionDomain().getCodeSource().getLocation().getPath().replaceAll(".*-|\\.jar", "");
@@ -89,6 +120,7 @@ public class Clients {
     each("Apache HttpClient 5 LEGACY", MultipartEntityBuilder.class, (url, name, text) ->
         apache5(MultipartEntityBuilder.create().setMode(HttpMultipartMode.LEGACY).setCharset(UTF_8), url, name, text));
     each("java.net.http with Methanol", MultipartBodyPublisher.class, Clients::methanol);
+    uploadDirectly();
     System.exit(0);
   }
 }

@@ -22,6 +22,24 @@ const webForm = (fields, name, { FormData, File } = globalThis) => {
   return form;
 };
 
+/** The bytes that an app of React Native sends, with the file's name as the given version writes it. */
+const reactNative = (parameters) => (url, fields, name) => {
+  const texts = fields.map(([field, value]) => `content-disposition: form-data; name="${field}"\r\n\r\n${value}`);
+  const file = `content-disposition: form-data; name="data[file]"; ${parameters(name)}\r\ncontent-type: application/pdf\r\n\r\n${content}`;
+  const body = [...texts, file].map((part) => `--b\r\n${part}\r\n`).join("");
+  return fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "multipart/form-data; boundary=b" },
+    body: `${body}--b--\r\n`,
+  });
+};
+
+/** Clients whose bytes are written here, by their names and versions. */
+const written = {
+  "React Native/0.74": reactNative((name) => `filename="${name}"; filename*=utf-8''${encodeURI(name)}`),
+  "React Native/0.77": reactNative((name) => `filename="${encodeURIComponent(name.replaceAll("/", "_"))}"`),
+};
+
 const clients = {
   axios: (url, fields, name) => axios.post(url, webForm(fields, name)),
   "form-data": (url, fields, name) => {
@@ -46,12 +64,13 @@ const clients = {
 };
 
 const values = readFileSync(CASES, "utf8").split("\0");
-for (const [client, upload] of Object.entries(clients)) {
+const installed = Object.entries(clients).map(([client, upload]) => {
   const { version } = require(`./node_modules/${client}/package.json`);
+  return [`${client}/${version}`, upload];
+});
+for (const [client, upload] of [...installed, ...Object.entries(written)]) {
   for (let at = 0; at + 1 < values.length; at += 2) {
     const fields = [["data[name]", "LOA"], ...(values[at + 1] ? [["data[notes]", values[at + 1]]] : [])];
-    await upload(`${TO}/${client}/${version}/${at / 2}`, fields, values[at]).catch(({ message }) =>
-      console.log(client, message),
-    );
+    await upload(`${TO}/${client}/${at / 2}`, fields, values[at]).catch(({ message }) => console.log(client, message));
   }
 }

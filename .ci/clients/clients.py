@@ -1,14 +1,18 @@
 """Uploads each case of $CASES with each client for Python."""
 
 import asyncio
+import io
+from contextlib import redirect_stdout
 from functools import partial
 from os import environ
 from pathlib import Path
 
 import aiohttp
+import httpie
 import httpx
 import requests
 import urllib3
+from httpie.core import main as http
 
 content = b"%PDF-1.7"
 
@@ -35,10 +39,18 @@ def with_aiohttp(url, fields, name, **settings):
     asyncio.run(upload())
 
 
+def with_httpie(url, fields, name):
+    Path(name).write_bytes(content)
+    items = [*(f"{field}={text}" for field, text in fields.items()), f"data[file]@{name}"]
+    with redirect_stdout(io.StringIO()):
+        http(["http", "--ignore-stdin", "--multipart", "POST", url, *items])
+
+
 clients = {
     "urllib3": (with_urllib3, urllib3),
     "requests": (with_requests, requests),
     "httpx": (with_httpx, httpx),
+    "HTTPie": (with_httpie, httpie),
     "aiohttp": (with_aiohttp, aiohttp),
     "aiohttp quote_fields=False": (partial(with_aiohttp, quote_fields=False), aiohttp),
 }

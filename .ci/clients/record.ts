@@ -18,7 +18,7 @@ const readme = new URL("README.md", import.meta.url);
 const unpinned = /^(curl|Go) .*/;
 
 const texts = ['Größe 委任状 📄 "50 %" a\\b\nzweite Zeile', "Größe: ½ m²"];
-const names = ["Größe.pdf", "委任状📄.pdf", 'a"b.pdf', "a\\b.pdf", "100%.pdf", "a\nb.pdf"];
+const names = ["Größe.pdf", "LOA (1), R&D @ a=b.pdf", "委任状📄.pdf", 'a"b.pdf', "a\\b.pdf", "100%.pdf", "a\nb.pdf"];
 const long = [255, 256].map((length) => `${"ö".repeat(length - 4)}.pdf`);
 const cases = [...names, ...long]
   .map((name) => ({ name, text: "" }))

@@ -125,11 +125,11 @@ public class Driver {
     equal(made.getData().getSmsIdentity(), null);
     equal(made.getData().getSmsOptions(), null);
     String id = made.getData().getId();
-    equal(switches.showSwitch(id, "account", null).getAssociations().getAccount().getType().getValue(), "account");
+    equal(switches.showSwitch(id, "account", null, null).getAssociations().getAccount().getType().getValue(), "account");
     System.out.println("switch");
 
     for (String one : ids) equal(attachments.deleteRequestAttachment(request, one, null).getData().getId(), one);
-    ErrorObject missing = errorOf(() -> attachments.showRequestAttachment(request, ids.get(0), null, null));
+    ErrorObject missing = errorOf(() -> attachments.showRequestAttachment(request, ids.get(0), null, null, null));
     equal(missing.getCode(), ErrorCode.NOT_FOUND);
     equal(missing.getParams().getResource().getId(), ids.get(0));
     SwitchUpdate enable =

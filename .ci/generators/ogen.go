@@ -165,7 +165,7 @@ func main() {
 		equal(string(deleted.Response.Data.ID), id)
 	}
 	params := api.ShowRequestAttachmentParams{RequestID: request, AttachmentID: ids[0]}
-	missing := as[*api.NotFoundHeaders](client.ShowRequestAttachment(ctx, params)).Response.Errors[0]
+	missing := as[*api.ShowRequestAttachmentNotFound](client.ShowRequestAttachment(ctx, params)).Response.Errors[0]
 	equal(missing.Params.Value.Resource.Value.ID, ids[0])
 	breakSwitch(made)
 	fmt.Println("errors")

@@ -32,21 +32,30 @@ export const introduction = `Patchbay stores files (attachments) for number orde
 The operators of your deployment give you its base URL and an API key. Every request has the header \`Authorization: Bearer <API key>\`:
 
 \`\`\`sh
-export URL=http://127.0.0.1:3000 KEY=apik_…
-curl "$URL/api/v1/switches" -H "Authorization: Bearer $KEY"
+export URL=http://127.0.0.1:3000
+export KEY=apik_…
+curl "$URL/api/v1/switches" \\
+  -H "Authorization: Bearer $KEY"
 \`\`\`
 
 The response is 200, and lists what you have. At first, that is nothing:
 
 \`\`\`json
-{"type":"list","data":{"items":[],"page_info":{"after":null,"before":null,"limit":50,"total":0}}}
+{"type": "list", "data": {
+  "items": [],
+  "page_info": {"after": null, "before": null,
+    "limit": 50, "total": 0}}}
 \`\`\`
 
 This creates a switch. The response is 201 with the whole document:
 
 \`\`\`sh
-curl "$URL${createSwitchRoutes.own.path}" -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
-  -H "Idempotency-Key: $(uuidgen)" -d '{"type": "switch", "data": {"name": "Inbound"}}'
+curl "$URL${createSwitchRoutes.own.path}" \\
+  -H "Authorization: Bearer $KEY" \\
+  -H "Idempotency-Key: $(uuidgen)" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"type": "switch",
+    "data": {"name": "Inbound"}}'
 \`\`\`
 
 The base URL has no trailing slash. Paths are in lower case; one slash at their end is ignored.
@@ -72,8 +81,12 @@ A response with one document has an \`ETag\`. Send it as \`If-Match\` with a PAT
 A form has a file of up to ${bytes(limits.fileBytes)}. Let your HTTP client write it:
 
 \`\`\`sh
-curl "$URL/api/v1/requests/$REQUEST/attachments" -H "Authorization: Bearer $KEY" -H "Idempotency-Key: $(uuidgen)" \\
-  -F 'data[name]=Letter of authorization' -F 'data[file_hint]=LOA' -F 'data[file]=@loa.pdf;type=application/pdf'
+curl "$URL/api/v1/requests/$ID/attachments" \\
+  -H "Authorization: Bearer $KEY" \\
+  -H "Idempotency-Key: $(uuidgen)" \\
+  -F 'data[name]=Letter of authorization' \\
+  -F 'data[file_hint]=LOA' \\
+  -F 'data[file]=@loa.pdf;type=application/pdf'
 \`\`\`
 
 That sends these bytes. Each line ends with CRLF:
@@ -112,7 +125,7 @@ The operators set how many requests a second the API takes, and how many a key o
 
 ## Errors
 
-Every error has the same body, \`{"errors": [...]}\`, and lists all problems of the request. Two exceptions, on AWS: a body above 10 MB returns 413 as plain text, and the 429 of a firewall has no \`X-Request-Id\`; nor has the former. So decide by the status.
+Every error has the same body, \`{"errors": [...]}\`, and lists all problems of the request. Two exceptions, on AWS: a body above 10 MB returns 413 as plain text, so decide by the status; and neither that response nor the 429 of a firewall has an \`X-Request-Id\`.
 
 | Status | Code | Reason |
 | --- | --- | --- |
