@@ -63,7 +63,13 @@ export const oneSwitch: AccessCheck<
     const switchId = pathId("id");
     return { switchId, owner: switchId.id ? await readSwitchOwner(switchId.id) : undefined };
   },
-  load: async ({ switchId }) => (switchId.id ? readSwitch(switchId.id) : undefined),
+  load: async ({ switchId, owner }) => {
+    const [found, account] = await Promise.all([
+      switchId.id ? readSwitch(switchId.id) : undefined,
+      readAccount(owner.id),
+    ]);
+    return account && found;
+  },
   admit: ({ switchId, owner }, current, attempt) => {
     const { note } = attempt;
     requirePermission(attempt);

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { collections, keys } from "../table/keys.ts";
 import { parseItem, query, readItem } from "../table/read.ts";
-import { Account, User } from "./tenant-schema.ts";
+import { Account, isKnown, User } from "./tenant-schema.ts";
 
 const Count = z.object({ switch_count: z.number() });
 
@@ -10,19 +10,20 @@ export type CountedAccount = Account & z.infer<typeof Count>;
 
 export const readStoredAccount = (id: string): Promise<Account | undefined> => readItem(Account, keys.account(id));
 
-/** Returns undefined for an account that is being erased, too, so that nothing is added to it. */
+/** Returns undefined for an account that is being erased, too. */
 export const readAccount = async (id: string): Promise<Account | undefined> => {
   const account = await readStoredAccount(id);
-  return account?.erasing ? undefined : account;
+  return account && isKnown(account) ? account : undefined;
 };
 
-/** Returns an account with the exact number of its switches in one round trip, or undefined if it does not exist. */
+/** Like `readAccount`, with the exact number of its switches, in one round trip. */
 export const readCountedAccount = async (id: string): Promise<CountedAccount | undefined> => {
   // The account's own item comes before the counts.
   const [item, ...counts] = await query(collections.accountAndCounts(id), { limit: 100 });
   if (item?.sk !== keys.account(id).sk) return undefined;
   const total = counts.reduce((sum, count) => sum + parseItem(Count, count).switch_count, 0);
-  return { ...parseItem(Account, item), switch_count: total };
+  const account = parseItem(Account, item);
+  return isKnown(account) ? { ...account, switch_count: total } : undefined;
 };
 
 export const readUser = (id: string): Promise<User | undefined> => readItem(User, keys.user(id));

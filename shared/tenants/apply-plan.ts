@@ -9,7 +9,6 @@ import { pointer } from "../schema/check.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import { hashApiKey, type Key, keys } from "../table/keys.ts";
 import { nextVersion, type Precondition, type Versioned } from "../table/optimistic-update.ts";
-import type { Owner } from "./access.ts";
 import { type Entry, entryTypes, parseFile, requiredProperties, type SectionName, type Sent } from "./apply-schema.ts";
 import { describeUnknown, knownPermissions, type Warning } from "./permissions.ts";
 import { type Resolved, resolve } from "./references.ts";
@@ -17,6 +16,7 @@ import {
   type ApiKey,
   canAccess,
   forwardableType,
+  isKnown,
   type Order,
   type OrderState,
   type Request,
@@ -121,7 +121,8 @@ const planNew = (
   owner = subject.account,
 ): Planned => {
   reportMissing(path, entry, { report });
-  if (stored.accounts.get(owner)?.erasing) report(path, "belongs to an account that is being erased");
+  const stays = stored.accounts.get(owner);
+  if (stays && !isKnown(stays)) report(path, "belongs to an account that is being erased");
   const ofOwner: Write[] = stored.accounts.has(owner) ? [{ check: keys.account(owner), when: whileItLasts }] : [];
   const writes = [...ofOwner, ...items.map((put): Write => ({ put, when: { exists: false } }))];
   const id = isDry && entry.id === undefined ? null : subject.id;
@@ -191,7 +192,7 @@ const planAccount: PlanEntry<"accounts"> = (path, id, entry, resolved) => {
     const items = [{ ...keys.account(id), ...account, ...first }, child];
     return planNew(path, entry, { ...subject, ...first }, items, resolved, above);
   }
-  if (stored.erasing) resolved.report(path, "is being erased");
+  if (!isKnown(stored)) resolved.report(path, "is being erased");
   const parent = entry.parent ? resolved.account(entry.parent)?.id : entry.parent;
   const features = entry.features && { ...stored.features, ...entry.features };
   const sent = { immutable: { parent }, mutable: { name: entry.name, features } };
@@ -222,8 +223,6 @@ const planUser: PlanEntry<"users"> = (path, id, { account, permissions, disabled
   return planExisting(path, keys.user(id), stored, stored, { immutable: { account: owner }, mutable }, resolved);
 };
 
-const rootOf = ({ id, ancestors }: Owner) => ancestors[0] ?? id;
-
 const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
   const stored = resolved.stored.keys.get(entry.id ?? entry.sha256 ?? "");
   const owner = entry.account === undefined ? undefined : resolved.account(entry.account);
@@ -242,8 +241,12 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
     return planExisting(path, keys.apiKey(stored.sha256), stored, stored, sent, resolved);
   }
   const userOwner = entry.user ? resolved.ownerOf("users", entry.user) : undefined;
-  if (owner && userOwner && rootOf(owner) !== rootOf(userOwner))
-    resolved.report([...path, "user"], "must be a user in the same account tree as the key");
+  if (owner && userOwner && !canAccess(userOwner.id, owner))
+    resolved.report(
+      [...path, "user"],
+      "must be a user of the key's account or of one above it",
+      "constraint.reference",
+    );
   if (entry.sha256 && resolved.stored.keys.has(entry.sha256))
     resolved.report([...path, "sha256"], "is the hash of a key with another id", "constraint.immutable");
   const generated = entry.sha256 || resolved.isDry ? undefined : `apik_${randomBytes(32).toString("base64url")}`;

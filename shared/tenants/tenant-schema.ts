@@ -10,14 +10,19 @@ export const Account = z.object({
   /** The accounts above it, root first. */
   ancestors: z.array(z.string()),
   features: z.object({ ordering_attachment_access: z.boolean() }),
+  /** The marks of the calls of `account erase` that erase it. Each call removes only its own. */
+  erasing: z.optional(z.array(z.string())),
   /**
-   * It is set once `account erase` has begun. It counts what is erased, by kind, and is empty for an account below the one that is
-   * erased.
+   * It is set once its API keys are being deleted, which cannot be taken back. It counts what is erased, by kind, and is empty for an
+   * account below the one that is erased.
    */
-  erasing: z.optional(z.record(z.string(), z.int())),
+  erasure: z.optional(z.record(z.string(), z.int())),
   ...versioned,
 });
 export type Account = z.infer<typeof Account>;
+
+/** Whether an account exists for endpoints, lists and commands. An account that is being erased does not. */
+export const isKnown = ({ erasing }: Account): boolean => erasing === undefined;
 
 /** The condition under which something is added to an account, or a checkout of an order begins. */
 export const whileItLasts = { exists: true, equals: { erasing: undefined } } as const;
@@ -69,8 +74,8 @@ export const Order = z.object({
   attachment_count: z.number(),
   /** Grows with every change of the order's and its requests' attachments, and with every new request. A checkout seals it. */
   attachments_version: z.number(),
-  /** It is set while `account erase` erases its account, so that no checkout begins. */
-  erasing: z.optional(z.boolean()),
+  /** Like its account's, so that no checkout begins. */
+  erasing: z.optional(z.array(z.string())),
   /**
    * It grows whenever what receipts say is taken back, and is absent before. A checkout seals only what they said in its current
    * version.

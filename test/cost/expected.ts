@@ -31,9 +31,9 @@ export const endpointCosts: readonly (readonly [
   ["switches/create-under-account", 201, 3, 3, 4, 17],
   ["switches/list", 200, 5, 3, 6, 0],
   ["switches/list-under-account", 200, 5, 3, 6, 0],
-  ["switches/show", 200, 2, 2, 4, 0],
-  ["switches/update", 200, 3, 3, 4, 5],
-  ["switches/delete", 200, 3, 3, 4, 15],
+  ["switches/show", 200, 2, 2, 5, 0],
+  ["switches/update", 200, 3, 3, 5, 5],
+  ["switches/delete", 200, 3, 3, 5, 15],
 ];
 
 /**

@@ -1,9 +1,10 @@
+import pLimit from "p-limit";
 import type { Item } from "../../../shared/table/expressions.ts";
 import { type Collection, collections, type Key, keys, type ParentRef } from "../../../shared/table/keys.ts";
 import { getMany, query, queryAll } from "../../../shared/table/read.ts";
 import { readOrder, readRequest } from "../../../shared/tenants/orders.ts";
 import { type Account, canAccess } from "../../../shared/tenants/tenant-schema.ts";
-import { accountsBelow, inOrder } from "../cli/lookups.ts";
+import { inOrder } from "../cli/lookups.ts";
 
 /** Everything that an account and those below it have, found by keys. Memory holds some pages of it, however much there is. */
 
@@ -127,10 +128,12 @@ const each = async function* <T>(ids: AsyncIterable<T>, keysOf: (id: T) => reado
   for await (const id of ids) yield* keysOf(id);
 };
 
-/** Yields an account and all accounts below it, parents first. */
-export async function* accountTree(top: Account): AsyncGenerator<Account> {
-  yield top;
-  yield* accountsBelow(top.id);
+const limit = pLimit(10);
+
+/** Yields the ids of an account and all accounts below it by level, from the top down, also of those that are being erased. */
+export async function* accountLevels(top: string): AsyncGenerator<string[]> {
+  const childrenOf = (id: string) => Array.fromAsync(idsIn(collections.childAccounts(id)));
+  for (let level = [top]; level.length > 0; level = (await limit.map(level, childrenOf)).flat()) yield level;
 }
 
 /** Yields the account itself, its events and its used Idempotency-Keys. Its partition also has the entries of all its lists. */
@@ -143,7 +146,7 @@ async function* ownRecords(id: string): AsyncGenerator<RecordPage> {
 
 /** Yields every record of an account and of those below it, always in the same order. */
 export async function* recordsOf(top: Account, skipping = skippingUntil(undefined)): AsyncGenerator<RecordPage> {
-  for await (const { id } of accountTree(top)) {
+  for (const id of (await Array.fromAsync(accountLevels(top.id))).flat()) {
     if (!skipping.skips(keys.account(id).pk)) yield* ownRecords(id);
     const users = each(idsIn(collections.accountUsers(id)), (user) => [keys.user(user)]);
     const deletedSwitches = each(idsIn(collections.deletedSwitches(id)), (one) => [keys.switch(one)]);

@@ -75,7 +75,7 @@ const eraseHelp = `
 Example: ./patchbay account erase 01J… --yes "Acme"
 
 Erases API keys first, then switches, attachments and their files, orders, requests, and all else. Repeat the command to continue
-after an interruption. What stays is one event, with the account's id and the numbers.`;
+after an interruption. Until the first key is gone, --cancel takes it back. What stays is one event, with the account's id and the numbers.`;
 
 /** Longer than any request of the API takes (see `timeout` in infra/aws/api.ts). */
 const requestSeconds = 30;
@@ -125,6 +125,7 @@ export const addAccountCommands = (account: Command): void => {
     "print what erasing an account and those below it would remove; with --yes, erase it",
   )
     .option("--yes <name>", "erase it: the name of the account, as a confirmation")
+    .option("--cancel", "take back an erasure of which no API key is gone yet", false)
     .option("--wait <seconds>", "how long requests that have begun may take", seconds, requestSeconds)
     .addHelpText("after", eraseHelp)
     .action(async (id: string, options: EraseOptions) =>

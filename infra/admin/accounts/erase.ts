@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pLimit from "p-limit";
 import * as z from "zod/mini";
-import { Upload, uploadExpiry } from "../../../shared/attachments/attachment-schema.ts";
 import { dayOf, fileKey, parentPrefix } from "../../../shared/attachments/file-keys.ts";
 import { allFiles, removeFile } from "../../../shared/attachments/files.ts";
 import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
 import { Event } from "../../../shared/history/event.ts";
 import { type Origin, recordOf } from "../../../shared/history/record.ts";
+import { newId } from "../../../shared/schema/fields.ts";
 import { readSwitch } from "../../../shared/switches/read.ts";
 import { switchRemoval } from "../../../shared/switches/switches.ts";
 import { backOff } from "../../../shared/table/client.ts";
@@ -21,11 +21,11 @@ import {
   type ParentRef,
   parentIn,
 } from "../../../shared/table/keys.ts";
-import { queryAll } from "../../../shared/table/read.ts";
+import { queryAll, readItem } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { readStoredAccount } from "../../../shared/tenants/accounts.ts";
-import { type Account, whileItLasts } from "../../../shared/tenants/tenant-schema.ts";
-import { idsIn, pagesOf } from "./account-records.ts";
+import type { Account } from "../../../shared/tenants/tenant-schema.ts";
+import { accountLevels, idsIn, pagesOf } from "./account-records.ts";
 
 /**
  * Erases an account and everything below it. Each step removes the entry by which a repeated command would find an item after the
@@ -50,61 +50,96 @@ const deleteAll = async (wanted: readonly Key[]): Promise<void> => {
 const keyOf = ({ pk, sk }: Item): Key => ({ pk: String(pk), sk: String(sk) });
 
 /** The accounts by level, from the erased one down. */
-export type Levels = readonly (readonly string[])[];
-
-const childrenOf = (id: string) => Array.fromAsync(idsIn(collections.childAccounts(id)));
+type Levels = readonly (readonly string[])[];
 
 const forEachOrder = async (account: string, work: (order: Key) => Promise<unknown>): Promise<void> => {
   for await (const page of pagesOf(collections.accountOrders(account)))
     await limit.map(page, ({ id }) => work(keys.order(String(id))));
 };
 
-/**
- * Marks an account and everything below it, parents first, so that no child is added to an account whose children have been listed.
- * Endpoints and `apply` then find no such account. Then marks their orders, whose checkouts cannot begin any more. `numbers`
- * describes what will be erased. A repeated command keeps the numbers of the first.
- */
-export const markTree = async (top: Account, numbers: Readonly<Record<string, number>>): Promise<Levels> => {
-  const mark = (id: string, erasing: Readonly<Record<string, number>>) =>
-    transact({ account: { update: keys.account(id), set: { erasing }, add: { version: 1 }, when: whileItLasts } });
-  const levels: string[][] = [];
-  for (let level = [top.id]; level.length > 0; level = (await limit.map(level, childrenOf)).flat()) {
-    await limit.map(level, (id) => mark(id, id === top.id ? numbers : {}));
-    levels.push(level);
+const Marked = z.object({ erasing: z.optional(z.array(z.string())), erasure: z.optional(z.unknown()) });
+
+type Change = (marks: readonly string[]) => readonly string[];
+
+/** Changes the marks of an account or an order. Takes none from an account whose erasure has begun. Returns whether it changed any. */
+const changeMarks = async (of: Key, change: Change, more: { readonly add?: { readonly version: 1 } } = {}) => {
+  for (let attempt = 1; ; attempt += 1) {
+    const { erasing, erasure } = (await readItem(Marked, of)) ?? {};
+    const [before, after] = [erasing ?? [], change(erasing ?? [])];
+    if (before.length === after.length || (after.length < before.length && erasure)) return false;
+    const marks = after.length > 0 ? { set: { erasing: after } } : { remove: ["erasing"] };
+    const when = { exists: true, equals: { erasing, erasure } };
+    const unmet = await transact({ marks: { update: of, ...marks, ...more, when } });
+    if (!unmet) return true;
+    if (!unmet.get("marks")) return false;
+    await backOff(attempt, new Error("The marks have changed each time."));
   }
-  for (const account of levels.flat())
-    await forEachOrder(account, (order) =>
-      transact({ order: { update: order, set: { erasing: true }, when: whileItLasts } }),
-    );
-  return levels;
 };
 
-export const unmarkTree = async (levels: Levels): Promise<void> => {
-  const unmark = (id: string) =>
+/** Changes the marks of a tree, parents first, so that no child is added to an account whose children have been listed. */
+const changeTree = async (top: string, change: Change) => {
+  const levels: string[][] = [];
+  let isChanged = false;
+  const changeOne = async (...args: Parameters<typeof changeMarks>) => {
+    if (await changeMarks(...args)) isChanged = true;
+  };
+  for await (const level of accountLevels(top)) {
+    levels.push(level);
+    await limit.map(level, (id) => changeOne(keys.account(id), change, { add: { version: 1 } }));
+  }
+  for (const account of levels.flat()) await forEachOrder(account, (order) => changeOne(order, change));
+  return { levels, isChanged };
+};
+
+/** The mark of one call that erases `top`. Calls can erase trees that overlap, and each removes its own marks only. */
+export const newMark = (top: string): string => `${top} ${newId()}`;
+
+/** The account that the call with this mark erases. */
+export const markedFor = (mark: string): string => mark.split(" ")[0] ?? "";
+
+/** Marks an account and everything below it, which then exists for nobody, and their orders, whose checkouts cannot begin any more. */
+export const markTree = async (top: string, mark: string): Promise<Levels> =>
+  (await changeTree(top, (marks) => [...marks, mark])).levels;
+
+/** Removes marks from a tree. Returns whether there were any. */
+export const unmarkTree = async (top: string, isRemoved: (mark: string) => boolean): Promise<boolean> =>
+  (await changeTree(top, (marks) => marks.filter((mark) => !isRemoved(mark)))).isChanged;
+
+/**
+ * From now on, nothing takes the erasure back. `numbers` counts what is erased, and those of an erasure that has begun before stay.
+ * Returns undefined if the mark, or the account, is gone.
+ */
+export const beginErasure = async (
+  mark: string,
+  levels: Levels,
+  numbers: Readonly<Record<string, number>>,
+): Promise<Account | undefined> => {
+  const [top = "", ...below] = levels.flat();
+  const begin = (id: string, erasure: object, equals: Item) =>
     transact({
-      account: { update: keys.account(id), add: { version: 1 }, remove: ["erasing"], when: { exists: true } },
+      begin: {
+        update: keys.account(id),
+        set: { erasure },
+        when: { exists: true, equals: { ...equals, erasure: undefined } },
+      },
     });
-  for (const account of levels.flat())
-    await forEachOrder(account, (order) =>
-      transact({ order: { update: order, remove: ["erasing"], when: { exists: true } } }),
-    );
-  for (const level of levels) await limit.map(level, unmark);
+  for (let attempt = 1; ; attempt += 1) {
+    const account = await readStoredAccount(top);
+    if (!account?.erasing?.includes(mark)) return undefined;
+    if (account.erasure) {
+      await limit.map(below, (id) => begin(id, {}, {}));
+      return account;
+    }
+    if (await begin(top, numbers, { erasing: account.erasing }))
+      await backOff(attempt, new Error("The marks have changed each time."));
+  }
 };
 
 export type Eraser = {
   readonly levels: Levels;
-  /** How long a request, or the transfer of a file, that has begun may take. */
+  /** How long a request that has begun may take. */
   readonly waitMs: number;
-  readonly progress: { removed: number; waiting: string | undefined };
-};
-
-const pause = async (until: number, why: string, { progress, waitMs }: Eraser): Promise<void> => {
-  const end = until + waitMs;
-  if (end <= Date.now()) return;
-  progress.waiting = `waiting until ${new Date(end).toISOString()}, because ${why}`;
-  // A timer can fire a millisecond early.
-  while (Date.now() < end) await sleep(end - Date.now());
-  progress.waiting = undefined;
+  readonly progress: { removed: number; hasUploads: boolean };
 };
 
 const accountsOf = ({ levels }: Eraser) => levels.flat();
@@ -155,9 +190,7 @@ const eraseItems = async (items: readonly Item[], eraser: Eraser): Promise<void>
   const found = items.map((item) => ({ item, file: fileOf(item) }));
   await limit.map(found, async ({ item, file }) => {
     if (file === undefined) return;
-    const upload = /^UPLOAD#/.test(String(item.sk)) ? z.safeParse(Upload, item).data : undefined;
-    if (upload?.state === "open")
-      await pause(uploadExpiry(upload).getTime(), "until then a file may be sent to the URL of an upload", eraser);
+    if (String(item.sk).startsWith("UPLOAD#")) eraser.progress.hasUploads = true;
     await removeFile(fileKey(file.parent, file.id));
   });
   const elsewhere = found.flatMap(({ item, file }) =>
@@ -242,25 +275,29 @@ const eraseAccount = async (account: Account, eraser: Eraser, event?: Write): Pr
   const unmet = await transact({
     account: { delete: own, when: { exists: true } },
     child: { delete: keys.childAccount(parent ?? null, account.id) },
-    // The account above may be erased at the same time. Then it keeps no event, either.
-    parent: event && parent ? { check: keys.account(parent), when: whileItLasts } : undefined,
+    // The account above may be erased at the same time. Once that has begun, it keeps no event, either.
+    parent:
+      event && parent
+        ? { check: keys.account(parent), when: { exists: true, equals: { erasure: undefined } } }
+        : undefined,
     event,
   });
   if (unmet?.has("parent") && !unmet.has("account")) await eraseAccount(account, eraser);
 };
 
 /** The one event that stays. It is in the history of the account above, or in that of the root accounts, and `find` finds it by the id. */
-const erasedEvent = ({ id, version, ancestors, erasing }: Account, origin: Origin): Write => {
+const erasedEvent = ({ id, version, ancestors, erasure }: Account, origin: Origin): Write => {
   const resource = { type: "account", id, version };
-  const { put } = recordOf({ type: "account.erased", account: id, resource, numbers: erasing ?? {} }, origin);
+  const { put } = recordOf({ type: "account.erased", account: id, resource, numbers: erasure ?? {} }, origin);
   return { put: { ...put, pk: collections.childAccounts(ancestors.at(-1) ?? null).pk, ...lookupOf(id) } };
 };
 
 /** Erases a marked tree. The keys go first. From then on, nobody writes who must not. */
 export const eraseTree = async (top: Account, eraser: Eraser, origin: Origin): Promise<void> => {
-  const began = Date.now();
+  const end = Date.now() + eraser.waitMs;
   await eraseKeys(eraser);
-  await pause(began, "requests that have begun may still write", eraser);
+  // Requests that have begun may still write. A timer can fire a millisecond early.
+  while (Date.now() < end) await sleep(end - Date.now());
   await eraseSwitches(eraser);
   await eraseOrders(eraser);
   await eraseCallers(eraser);

@@ -13,14 +13,13 @@ import { recordOf } from "../../../shared/history/record.ts";
 import { Ulid } from "../../../shared/schema/fields.ts";
 import { parentIn } from "../../../shared/table/keys.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { readStoredAccount } from "../../../shared/tenants/accounts.ts";
 import type { Account } from "../../../shared/tenants/tenant-schema.ts";
 import { fromCaller } from "../../local/command.ts";
 import { lock } from "../../local/data.ts";
 import { isDiskFull } from "../../local/disk-full.ts";
 import { makeFolder, readJsonFile, writeJson } from "../../local/json-file.ts";
 import { CommandError } from "../cli/command-errors.ts";
-import { finder } from "../cli/lookups.ts";
+import { findAccount } from "../cli/lookups.ts";
 import { type Caller, operatorOrigin } from "../cli/operator.ts";
 import { type Format, printRecord, safe } from "../cli/output.ts";
 import { formatCount, withProgress } from "../cli/progress.ts";
@@ -54,9 +53,6 @@ export type ExportOptions = Format & Caller & { readonly to: string; readonly wi
 
 type Export = { readonly folder: string; readonly account: Account; state: State };
 
-/** The account must be erased no further than its name. */
-const findAccount = finder("account", readStoredAccount);
-
 const stateFile = (folder: string) => join(folder, "export.json");
 const checksums = "SHA256SUMS";
 
@@ -87,7 +83,6 @@ const requireOwn = (folder: string, wanted: Pick<State, "account" | "with_secret
 
 export const exportAccount = async (id: string, { to, withSecrets, ...called }: ExportOptions): Promise<void> => {
   const account = await findAccount(id);
-  if (account.erasing) throw new CommandError(`The account ${account.id} is being erased.`);
   const folder = fromCaller(to);
   const wanted = { account: account.id, with_secrets: withSecrets };
   const writing = async () => {

@@ -75,7 +75,7 @@ export const keyRow = async (key: StoredKey) => {
 export const addKeyCommands = (key: Command): void => {
   addChange(key, "issue", "issue an API key; it is printed only once")
     .requiredOption("--account <id>", "the account that the key belongs to", parseId)
-    .requiredOption("--user <id>", "the user that the key impersonates, in the same account tree", parseId)
+    .requiredOption("--user <id>", "the user that the key impersonates, of the account or of one above it", parseId)
     .option("--label <text>", "what the key is for")
     .option("--expires-at <time>", "ISO 8601 date and time at which it expires", futureTime)
     .action(async ({ account, user, label, expiresAt, ...called }: NewKey & Called) => {

@@ -26,6 +26,7 @@ async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): 
     yield* attachmentChecks(item, suspects, sums);
     yield* checkoutChecks(item);
     yield* accountChecks(item);
+    yield* keyChecks(item);
     yield* switchChecks(item, sums);
     yield* ancestorChecks(item);
   }
@@ -61,8 +62,19 @@ function* checkoutChecks(item: StoredItem): Generator<Check> {
 
 function* accountChecks(item: StoredItem): Generator<Check> {
   if (item.sk !== "ACCOUNT" || item.erasing === undefined) return;
-  const detail = "it has begun and not ended: repeat `account erase`";
+  const detail = "it has begun and not ended: repeat `account erase`, or take it back with --cancel";
   yield async () => [{ level: "notice", rule: "an erasure is complete", at: keyText(item), detail }];
+}
+
+function* keyChecks(item: StoredItem): Generator<Check> {
+  const { sk, account, user } = item;
+  if (sk !== "KEY" || typeof user !== "string") return;
+  yield async () => {
+    const [owner, found] = await getMany([keys.account(String(account)), keys.user(user)]);
+    if ([account].concat(owner?.ancestors).includes(found?.account)) return [];
+    const detail = `its user ${user} ${found ? `is of the account ${found.account}` : "does not exist"}`;
+    return [violation("an API key's user is of its account or of one above", keyText(item), detail)];
+  };
 }
 
 const wrongCount = async (pk: string, difference: number): Promise<Finding[]> => {

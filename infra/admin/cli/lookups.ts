@@ -4,9 +4,9 @@ import type { Event } from "../../../shared/history/event.ts";
 import { parseUlid } from "../../../shared/schema/fields.ts";
 import { type Collection, collections, hashApiKey, type Key, keys } from "../../../shared/table/keys.ts";
 import { getMany, parseItem, queryAll, readItem } from "../../../shared/table/read.ts";
-import { readAccount, readCountedAccount, readUser } from "../../../shared/tenants/accounts.ts";
+import { readAccount, readCountedAccount, readStoredAccount, readUser } from "../../../shared/tenants/accounts.ts";
 import { readOrder, readRequest } from "../../../shared/tenants/orders.ts";
-import { Account, ApiKey, Order, User } from "../../../shared/tenants/tenant-schema.ts";
+import { Account, ApiKey, isKnown, Order, User } from "../../../shared/tenants/tenant-schema.ts";
 import { CommandError } from "./command-errors.ts";
 import { type Format, printRows, type Row } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -55,6 +55,8 @@ export const ifDenied =
 /** Throws a CommandError that states the type of the item with this id, if there is one. The error never contains an API key. */
 export const throwNotFound = async (noun: string, id: string, hint: string): Promise<never> => {
   if (id.startsWith("apik_")) throw new CommandError(`There is no ${noun} with this id: it is an API key.`);
+  if (noun === "account" && (await readStoredAccount(id).catch(ifDenied(undefined))))
+    throw new CommandError(`The account ${id} is being erased: \`account erase ${id}\` says how far.`);
   const [other] = await placesById(id).catch(ifDenied<Place[]>([]));
   throw new CommandError(`There is no ${noun} ${id}: ${other ? `this is the id of ${nounOf(other.type)}` : hint}.`);
 };
@@ -94,8 +96,8 @@ const listed = async <S extends z.core.$ZodType>(schema: S, list: Collection, ke
   return items.flatMap((item) => (item ? [parseItem(schema, item)] : []));
 };
 
-export const childAccounts = (parent: string | null): Promise<Account[]> =>
-  listed(Account, collections.childAccounts(parent), ({ id }) => keys.account(id));
+export const childAccounts = async (parent: string | null): Promise<Account[]> =>
+  (await listed(Account, collections.childAccounts(parent), ({ id }) => keys.account(id))).filter(isKnown);
 
 /** How many reads of lists are in progress at once. */
 const atOnce = 10;

@@ -26,7 +26,7 @@ describe("a command with invalid values", () => {
       [[...issue, ops, "--expires-at", "2020-01-01T00:00:00Z"], 2, /--expires-at.*It is in the past/],
       [[...issue, ops, "--expires-at", "soon"], 2, /ISO 8601/],
       [[...issue, ops, "--label", "x".repeat(101)], 1, /^--label: must be at most 100 characters$/m],
-      [[...issue, foreigner], 1, /^--user: must be a user in the same account tree/m],
+      [[...issue, foreigner], 1, /^--user: must be a user of the key's account or of one above it/m],
       [[...named, " "], 1, /^--name: can't be blank$/m],
       [[...named, "A", "--parent", nobody], 1, new RegExp(`^--parent: there is no account ${nobody}$`, "m")],
       [["account", "rename", acme, " "], 1, /^The name can't be blank\.$/m],

@@ -165,9 +165,11 @@ it("never makes a revoked key valid again, and says so", async () => {
   expect(await get(keys.apiKey(sha256))).toMatchObject({ revoked: true });
 });
 
-it("takes a key only with a user in its account's tree, in the file or stored", async () => {
+it("takes a key only with a user of its own account or of one above it, in the file or stored", async () => {
   const [{ acme, team, ops }, other] = [await stored(), await stored()];
-  const detail = "constraint.format must be a user in the same account tree as the key";
+  const detail = "constraint.reference must be a user of the key's account or of one above it";
+  const below = await applied({ users: { below: { account: team } } }).then(({ users }) => users.below?.id);
+  expect(await problemsOf({ keys: { one: { account: acme, user: below } } })).toEqual([`/keys/one/user ${detail}`]);
   expect(await problemsOf({ keys: { one: { account: team, user: other.ops } } })).toEqual([`/keys/one/user ${detail}`]);
   const file = (parent: string | undefined) => ({
     accounts: { mine: { name: "Mine", ...(parent && { parent }) }, yours: { name: "Yours" } },
