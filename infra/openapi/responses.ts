@@ -9,7 +9,10 @@ import { type Json, responseSchema, type Schemas, type Share } from "./schemas.t
 const text = { type: "string" };
 
 export const headers: Readonly<Record<string, Json>> = {
-  "X-Request-Id": { description: "The id of the request in the service's log.", schema: text },
+  "X-Request-Id": {
+    description: "The id of the request in the service's log. A firewall's 429 and a 413 in plain text do not have it.",
+    schema: text,
+  },
   ETag: {
     description: "The version of the document and of its associations. Send it back as `If-Match` or `If-None-Match`.",
     schema: text,

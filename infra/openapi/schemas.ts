@@ -154,6 +154,8 @@ const override: z.core.ToJSONSchemaParams["override"] = ({ zodSchema, jsonSchema
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   // zod omits the default of a schema that trims, because the value before could differ.
   if (zodSchema instanceof z.ZodMiniDefault) jsonSchema.default = zodSchema.def.defaultValue;
+  // The code that openapi-generator's Java client has for the enum of a boolean does not compile.
+  if (typeof jsonSchema.const === "boolean") delete jsonSchema.const;
   // Tools for OpenAPI 3.0, such as Postman's import, support only `enum`.
   if (jsonSchema.const !== undefined) jsonSchema.enum = [jsonSchema.const];
   if (jsonSchema.type === "string" && jsonSchema.minLength === 1 && !jsonSchema.pattern && rejectsBlank(zodSchema))

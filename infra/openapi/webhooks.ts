@@ -105,7 +105,7 @@ export const webhooksOf = (schemas: Schemas): Json => {
       },
       responses: {
         "2XX": {
-          description: "The event was received. After any other status, EventBridge retries for up to 24 hours.",
+          description: 'The event was received. "Events" above states after which other responses it is sent again.',
         },
       },
     };
