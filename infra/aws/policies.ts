@@ -36,7 +36,9 @@ export const createPolicies = (scope: Construct, deployment: Deployment, used: U
     const policy = new ManagedPolicy(scope, id, { description: `Patchbay: ${description}`, statements });
     policy.applyRemovalPolicy(settings.removalPolicy);
     if (id === "OperatorPolicy")
-      acknowledge(policy, { "AwsSolutions-IAM5[Resource::*]": "Metrics do not support resource-level permissions." });
+      acknowledge(policy, {
+        "AwsSolutions-IAM5[Resource::*]": "Metrics and the list of trails do not support resource-level permissions.",
+      });
     if (id === "OnCallPolicy") acknowledge(policy, reasonsOnCall(storage));
     return policy.managedPolicyArn;
   };
@@ -68,7 +70,7 @@ export const createPolicies = (scope: Construct, deployment: Deployment, used: U
       allow(["secretsmanager:DescribeSecret"], secret.secretArn),
       ...topics.map(({ topicArn }) => allow(["sns:ListSubscriptionsByTopic"], topicArn)),
       allow(["lambda:GetEventSourceMapping"], reader.eventSourceMappingArn),
-      allow(["cloudwatch:GetMetricData"], "*"),
+      allow(["cloudwatch:GetMetricData", "cloudtrail:DescribeTrails", "cloudtrail:GetEventSelectors"], "*"),
       allow(["dynamodb:Query"], `${storage.table.tableArn}/index/${lookupIndex}`),
       allowListing(storage),
       allow(["states:StartExecution", "states:ListExecutions"], machine.stateMachineArn),

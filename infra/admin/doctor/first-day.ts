@@ -66,6 +66,22 @@ const checkCarrierToken = async ({ outputs: { CarrierTokenArn } }: DeployedStack
   };
 };
 
+/** Whether a trail of CloudTrail has data events of tables. Its selectors are in infra/aws/trail-selectors.json. */
+const checkTrail = async (): Promise<string | Notice> => {
+  const { CloudTrail } = await import("@aws-sdk/client-cloudtrail");
+  const cloudTrail = new CloudTrail(clientConfig);
+  const { trailList = [] } = await cloudTrail.describeTrails({});
+  for (const { Name, TrailARN } of trailList) {
+    const { AdvancedEventSelectors } = await cloudTrail.getEventSelectors({ TrailName: TrailARN });
+    if (JSON.stringify(AdvancedEventSelectors ?? []).includes("AWS::DynamoDB::Table"))
+      return `${Name} records who reads and changes items`;
+  }
+  return {
+    notice: "no trail records who reads and changes the data",
+    remedy: `Choose its events with \`aws cloudtrail put-event-selectors\`: ${readme}.`,
+  };
+};
+
 /** A sandbox without addresses has no topics. */
 const checkTopic = async (TopicArn: string | undefined, setting: string): Promise<string | Notice> => {
   const { Subscriptions = [] } = TopicArn ? await new SNS(clientConfig).listSubscriptionsByTopic({ TopicArn }) : {};
@@ -139,6 +155,7 @@ export const checksOfStack = (stack: DeployedStack) =>
           ["deletion protection", () => checkProtection(stack)],
           ["backups", checkBackups],
           ["stack policy", () => checkStackPolicy(stack)],
+          ["audit trail", checkTrail],
           ["carrier's token", () => checkCarrierToken(stack)],
           ["pages", () => checkTopic(stack.outputs.PageTopicArn, "pageEmail")],
           ["tickets", () => checkTopic(stack.outputs.TicketTopicArn, "ticketEmail")],

@@ -160,7 +160,7 @@ describe("doctor", () => {
     );
     onTestFinished(closeService);
     const env = Object.fromEntries(
-      ["CLOUDFORMATION", "CLOUDWATCH", "LAMBDA", "SNS", "SECRETS_MANAGER"].map((name) => [
+      ["CLOUDFORMATION", "CLOUDTRAIL", "CLOUDWATCH", "LAMBDA", "SNS", "SECRETS_MANAGER"].map((name) => [
         `AWS_ENDPOINT_URL_${name}`,
         endpoint,
       ]),
@@ -176,6 +176,7 @@ describe("doctor", () => {
     const remedies = {
       "deletion protection": "The stage of production has `retainData`",
       "stack policy": "set-stack-policy",
+      "audit trail": "put-event-selectors",
       "carrier's token": "put-secret-value",
       pages: "Confirm it with the link",
       tickets: "Confirm it with the link",

@@ -203,6 +203,10 @@ describe("only these", () => {
       "Results of queries have no resources": [
         ...["DescribeQueryDefinitions", "GetLogRecord", "GetQueryResults", "StopQuery"],
       ].map((name) => `logs:${name} on *`),
+      "`doctor` lists trails, whose names it does not know": [
+        "cloudtrail:DescribeTrails on *",
+        "cloudtrail:GetEventSelectors on *",
+      ],
       "A scan on demand names no resource": ["guardduty:SendObjectMalwareScan on *"],
       "A restored table's name ends with a time": [`arn:\${AWS::Partition}:dynamodb:${account}:table/\${Table}-*`],
       "GuardDuty chooses its rule's name": [

@@ -58,7 +58,12 @@ const lists = [...reads, "states:DescribeExecution"];
 const calls: Readonly<Record<string, readonly string[]>> = {
   "account erase": [...writes, "dynamodb:ConditionCheckItem", "s3:DeleteObject"],
   check: [...reads, "dynamodb:Scan", "s3:ListBucket"],
-  doctor: ["lambda:GetEventSourceMapping", "secretsmanager:DescribeSecret", "sns:ListSubscriptionsByTopic"],
+  doctor: [
+    "cloudtrail:GetEventSelectors",
+    "lambda:GetEventSourceMapping",
+    "secretsmanager:DescribeSecret",
+    "sns:ListSubscriptionsByTopic",
+  ],
   find: reads,
   "history order": reads,
   "key issue": writes,

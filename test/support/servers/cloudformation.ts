@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 
@@ -20,6 +21,15 @@ const subscriptions = (isNew: boolean) => {
 const secret = (isNew: boolean) => ({
   VersionIdsToStages: { one: ["AWSCURRENT"], ...(!isNew && { two: ["AWSPREVIOUS"] }) },
 });
+
+const trailArn = "arn:aws:cloudtrail:us-east-1:000000000000:trail/audit";
+const eventSelectors = JSON.parse(readFileSync("infra/aws/trail-selectors.json", "utf8"));
+
+/** A trail of management events only on the first day, and one with the selectors of infra/aws after its setup. */
+const cloudTrail = (operation: string, isNew: boolean) =>
+  operation === "DescribeTrails"
+    ? { trailList: [{ Name: "audit", TrailARN: trailArn }] }
+    : { TrailARN: trailArn, AdvancedEventSelectors: isNew ? eventSelectors.slice(0, 1) : eventSelectors };
 
 const noStack =
   "<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id X does not exist</Message></Error></ErrorResponse>";
@@ -56,6 +66,8 @@ export const cloudFormation = (
     const json = { "content-type": "application/json" };
     if (request.url?.startsWith("/2015-03-31/event-source-mappings/"))
       return response.writeHead(200, json).end(JSON.stringify(readerOf(reader)));
+    const [, trailOperation] = /^CloudTrail_\d+\.(\w+)$/.exec(String(request.headers["x-amz-target"])) ?? [];
+    if (trailOperation) return response.writeHead(200, json).end(JSON.stringify(cloudTrail(trailOperation, isNew)));
     if (String(request.headers["x-amz-target"]).endsWith(".GetMetricData"))
       return response.writeHead(200, json).end(JSON.stringify(ages(reader)));
     const sent = new URLSearchParams(body);
