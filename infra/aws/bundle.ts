@@ -41,7 +41,6 @@ export const bundleOptions = {
 /** Replacements for parts of the SDK that no function uses, but every cold start would load. Each file explains why. */
 const shims = {
   "@aws-sdk/credential-provider-node": join(import.meta.dirname, "shims/credential-provider-node.ts"),
-  "@aws-sdk/middleware-endpoint-discovery": join(import.meta.dirname, "shims/endpoint-discovery.ts"),
   "@smithy/core/event-streams": join(import.meta.dirname, "shims/event-streams.ts"),
 };
 
@@ -70,11 +69,6 @@ const packages: Plugin = {
       const source = await readFile(path, "utf8");
       const code = /[/\\]schemas[/\\]schemas_\d+\.js$/.test(path) ? shaken(source) : source;
       return { contents: `${code}\n//# sourceMappingURL=data:application/json;base64,${packageMap}` };
-    });
-    // Clients read only their version from it.
-    onLoad({ filter: /[/\\]@aws-sdk[/\\]client-[\w-]+[/\\]package\.json$/ }, async ({ path }) => {
-      const { version } = JSON.parse(await readFile(path, "utf8"));
-      return { contents: JSON.stringify({ version }), loader: "json" };
     });
   },
 };

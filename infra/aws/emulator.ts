@@ -54,7 +54,7 @@ export const useEmulator = async (url = "http://127.0.0.1:4566") => {
   await fetch(given).catch((cause: unknown) => {
     const advice = `With Docker, start LocalStack:
   docker compose up -d --wait && ./patchbay deploy-local
-Without Docker, start MiniStack: see "Emulators" in infra/README.md.`;
+Without Docker, start MiniStack: see "On an emulator" in docs/rehearsal.md.`;
     throw new Error(`Nothing responds at ${given}. ${advice}`, { cause });
   });
   const stage = (await responds(`${given}/_ministack/health`)) ? "ministack" : "localstack";

@@ -97,6 +97,7 @@ export const createFunction = (
   });
   const version = new lambda.Function(scope, id, {
     description: name,
+    // Lambda ends it on 30 April 2028: https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtimes.html
     runtime: lambda.Runtime.NODEJS_24_X,
     architecture: settings.architecture,
     code: lambda.Code.fromAsset(join(bundles, file)),

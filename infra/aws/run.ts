@@ -66,7 +66,7 @@ ${stackName} is deployed to ${endpoint}. Next:
   if (problem)
     console.error(`
 The stack is deployed, but its functions do not work. ${problem}
-The functions need Node 24. MiniStack runs them with the \`node\` on its PATH: see "Emulators" in infra/README.md.`);
+The functions need Node 24. MiniStack runs them with the \`node\` on its PATH: see "On an emulator" in docs/rehearsal.md.`);
 };
 
 /** Sends a request with an unknown API key, which reads the table and must return 401. Describes any other response. */

@@ -91,14 +91,14 @@ export const settingDescriptions = {
   region: "the only region to deploy to",
   retainData: "retains data and logs when the stack is deleted, and protects the stack and the table from deletion",
   carrierUrl:
-    "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`. For any other stage, `null` means `https://carrier.invalid`",
+    "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`",
   carrierFunction:
-    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../docs/carrier.md#an-adapter-function) in this region. In another account, its policy must allow the calls",
+    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../docs/carrier.md#an-adapter-function) in this region",
   pageEmail:
-    "the address for alarms that cannot wait until the next working day. Without it and `ticketEmail`, a stage that neither retains its data nor releases by `canary` has no alarms, topics or dashboard",
+    "the address for alarms that cannot wait. Without it and `ticketEmail`, a stage that neither retains its data nor releases by `canary` has no alarms and dashboard",
   ticketEmail: "the address for alarms that can wait",
-  webAclArn: 'a regional WAF web ACL for the API: see "The firewall"',
-  requestsPerKey: "the requests that an API key may send in five minutes. Creates a web ACL, instead of `webAclArn`",
+  webAclArn: 'your own regional web ACL, with no limits below: see "The firewall"',
+  requestsPerKey: "the requests that an API key may send in five minutes, at least 10. Creates a web ACL",
   requestsPerAddress: "the same for an address",
   requestsInTotal: "the same for all callers together: 150,000 means 500 a second",
   domainName: "the API's own name: see below",
@@ -109,21 +109,21 @@ export const settingDescriptions = {
   uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
   malwareScan: '`"tag"` scans each file; `true` also forwards only clean ones: see "The malware scan"',
   orderingConditions:
-    'whether the role of the ordering function allows by partition and attribute. `false`: by action only, with denials: see "The first day"',
+    'whether the role of the ordering function allows by partition and attribute. `false`: by action only, with denials: see [the first day](#the-first-day)',
   apiLogsRole:
-    'API Gateway writes all logs of a region with one role. `"own"`: this stack creates it, and it outlives the stack. `"existing"`: another stack has created it',
+    'API Gateway writes all logs of a region with one role: `"own"`, which outlives this stack, or `"existing"`',
   architecture: 'of the functions: `"arm64"` or `"x86_64"`. Emulators use that of the machine',
   throttleRate: 'requests a second to each method. 0 stops all requests: see "Maintenance"',
   throttleBurst: "the burst above `throttleRate`",
   carrierConcurrency:
-    "the concurrency of each of the two steps that call the carrier, so that a slow carrier leaves the rest to the API. Lambda reserves it twice",
+    "the concurrency of each of the two steps that call the carrier, so that a slow carrier leaves the rest to the API",
   maxReadUnits: "the most read units a second: 12,000 cost $5.40 an hour",
   maxWriteUnits: "the same for write units: 8,000 cost $18 an hour",
   logRetentionDays: "for every log group; a number of days that CloudWatch Logs supports",
   logLevel:
-    '`"WARN"` or `"ERROR"` drops the lines of requests and steps with their metric `ms`, and Lambda\'s own lines',
+    '`"WARN"` or `"ERROR"` drops the lines of requests and steps, with their metric `ms`',
   accessLogs: "the gateway's access logs",
-  tracing: "X-Ray",
+  tracing: "X-Ray, of 5 % of the requests",
   tags: "for every resource, in addition to `Application` and `Stage`",
   maxFileBytes: "the largest file in a form; the default is the maximum",
   maxUploadBytes: "the largest file of a direct upload; the default is the maximum",
