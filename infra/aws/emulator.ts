@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { directTo } from "../local/environment.ts";
 import { readJsonFile } from "../local/json-file.ts";
 import { stateFolder, writeStateFile } from "../local/state.ts";
 
@@ -60,6 +61,6 @@ Without Docker, start MiniStack: see "On an emulator" in docs/rehearsal.md.`;
   const stage = (await responds(`${given}/_ministack/health`)) ? "ministack" : "localstack";
   const named = given.replace(thisMachine, nameOfLocalStack);
   const endpoint = stage === "localstack" && (await responds(`${named}/_localstack/health`)) ? named : given;
-  Object.assign(process.env, emulatorVariables(endpoint));
+  directTo(emulatorVariables(endpoint));
   return { endpoint, stage };
 };

@@ -90,8 +90,7 @@ export const settingDescriptions = {
   account: "the only AWS account to deploy to, so that another profile deploys nothing",
   region: "the only region to deploy to",
   retainData: "retains data and logs when the stack is deleted, and protects the stack and the table from deletion",
-  carrierUrl:
-    "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`",
+  carrierUrl: "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`",
   carrierFunction:
     "instead of `carrierUrl`: the name or the ARN of an [adapter function](../docs/carrier.md#an-adapter-function) in this region",
   pageEmail:
@@ -109,7 +108,7 @@ export const settingDescriptions = {
   uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
   malwareScan: '`"tag"` scans each file; `true` also forwards only clean ones: see "The malware scan"',
   orderingConditions:
-    'whether the role of the ordering function allows by partition and attribute. `false`: by action only, with denials: see [the first day](#the-first-day)',
+    "whether the role of the ordering function allows by partition and attribute. `false`: by action only, with denials: see [the first day](#the-first-day)",
   apiLogsRole:
     'API Gateway writes all logs of a region with one role: `"own"`, which outlives this stack, or `"existing"`',
   architecture: 'of the functions: `"arm64"` or `"x86_64"`. Emulators use that of the machine',
@@ -120,8 +119,7 @@ export const settingDescriptions = {
   maxReadUnits: "the most read units a second: 12,000 cost $5.40 an hour",
   maxWriteUnits: "the same for write units: 8,000 cost $18 an hour",
   logRetentionDays: "for every log group; a number of days that CloudWatch Logs supports",
-  logLevel:
-    '`"WARN"` or `"ERROR"` drops the lines of requests and steps, with their metric `ms`',
+  logLevel: '`"WARN"` or `"ERROR"` drops the lines of requests and steps, with their metric `ms`',
   accessLogs: "the gateway's access logs",
   tracing: "X-Ray, of 5 % of the requests",
   tags: "for every resource, in addition to `Application` and `Stage`",

@@ -7,6 +7,7 @@ import { awsAccess, awsVariables } from "./aws-access.ts";
 import { startCarrier } from "./carrier.ts";
 import type { Data } from "./data.ts";
 import { docs } from "./docs.ts";
+import { directTo } from "./environment.ts";
 import { type FilesOptions, startFiles } from "./files.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import { loadEndpoints, loadSteps } from "./handlers.ts";
@@ -138,7 +139,7 @@ export const startStack = async (options: StackOptions) => {
   const [endpoints, stepHandlers] = await Promise.all([loadEndpoints(routes), loadSteps(steps)]);
   const { portOf, replaced } = await portsAfter(port);
   const services = await startServices(options, portOf, (name) => stepHandlers.get(name));
-  Object.assign(process.env, services.environment);
+  directTo(services.environment);
   await services.bus?.follow();
   const load: GatewayOptions["load"] = ({ name }) => endpoints.get(name);
   const gateway = await startGateway({ routes, load, port, throttle, onRequest: lines?.request, extra: docs(prefill) });

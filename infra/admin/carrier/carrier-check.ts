@@ -4,6 +4,7 @@ import { doctorFile } from "../../../shared/attachments/file-keys.ts";
 import { putFile, removeFile, signedGet } from "../../../shared/attachments/files.ts";
 import { carrierToken, TokenError } from "../../../shared/checkout/carrier-token.ts";
 import { env } from "../../../shared/env.ts";
+import { directTo } from "../../local/environment.ts";
 import { CommandError, UsageError } from "../cli/command-errors.ts";
 import { confirm } from "../cli/confirm.ts";
 import { hasFault, printDiagnoses } from "../cli/diagnosis.ts";
@@ -26,7 +27,7 @@ const parseUrl = (text: string): string => {
 /** Directs this process to the carrier at a URL, or to that of the target. Returns its address, or its adapter function. */
 const useCarrier = async (url: string | undefined, options: TargetOptions): Promise<string> => {
   if (url === undefined) await useTarget(options);
-  else Object.assign(process.env, { CARRIER_URL: url, CARRIER_FUNCTION: "", CARRIER_SECRET_ARN: "" });
+  else directTo({ CARRIER_URL: url, CARRIER_FUNCTION: "", CARRIER_SECRET_ARN: "" });
   if (!process.env.CARRIER_URL && !env.carrierFunction())
     throw new UsageError("The target names no carrier: pass its address with --url.");
   return env.carrierFunction() ?? env.carrierUrl();

@@ -3,10 +3,10 @@ import { ContinuousBackupsUnavailableException, DynamoDB, ResourceNotFoundExcept
 import { type Command, InvalidArgumentError } from "commander";
 import { clientSettings } from "../../../shared/deadline.ts";
 import { env } from "../../../shared/env.ts";
+import { directTo } from "../../local/environment.ts";
 import { CommandError, UsageError } from "../cli/command-errors.ts";
 import { type Format, printJson } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
-import { directTo } from "../cli/target.ts";
 import { findProblems, printProblems } from "./check.ts";
 
 /**

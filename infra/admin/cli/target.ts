@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { describeStack } from "../../aws/deployed-stack.ts";
 import { emulatorVariables, recordedEndpoint } from "../../aws/emulator.ts";
+import { directTo } from "../../local/environment.ts";
 import { runningStacks, type State } from "../../local/state.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
 import { type Format, printJson, safe } from "./output.ts";
@@ -30,11 +31,6 @@ type Target = {
   };
 };
 export type DeployedStack = NonNullable<Target["stack"]>;
-
-/** Directs this process's calls. The code of shared/ and the AWS SDK read these variables at each call. */
-export const directTo = (environment: Target["environment"]): void => {
-  Object.assign(process.env, environment);
-};
 
 /** Directs this process to its target and prints it on stderr. Call it before any call to AWS. */
 export const useTarget = async (options: TargetOptions): Promise<Target> => {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { createProgram } from "../../../infra/admin/program.ts";
 import { textOfResource } from "../../support/models/deployed-production.ts";
@@ -117,4 +117,17 @@ it.each([
 ])("whoever is on call may look at what the runbook calls %s", (words, actions) => {
   expect(runbook).toContain(words);
   expect(actions.filter((action) => !allowed.has(action))).toEqual([]);
+});
+
+it("the runbook names each metric and each special line of the functions' logs", () => {
+  const files = globSync(["functions/**/*.ts", "shared/**/*.ts"]);
+  const sources = files.map((file) => readFileSync(file, "utf8")).join("\n");
+  const namesBy = (pattern: RegExp) => [...sources.matchAll(pattern)].map(([, name = ""]) => name);
+  const metrics = namesBy(/(?<!\w)(\w+): "(?:Count|Milliseconds)"/g);
+  const counts = [...namesBy(/(\b[A-Z]\w+)(?=[^;{}]*\};?\n\s*emitCounts)/g), ...namesBy(/emitCounts\(\{ (\w+):/g)];
+  const lines = namesBy(/log\.(?:error|info)\("([^"]+)"/g);
+  expect(metrics).toEqual(expect.arrayContaining(["ms", "Defects", "FailedCheckouts"]));
+  expect(counts).toEqual(expect.arrayContaining(["SweptDays", "SweepsStopped", "OverdueCheckouts"]));
+  expect(lines).toEqual(expect.arrayContaining(["checkout-failed", "SWEEP_STOPPED"]));
+  expect([...metrics, ...counts, ...lines].filter((name) => !runbook.includes(`\`${name}\``))).toEqual([]);
 });
