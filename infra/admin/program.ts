@@ -1,12 +1,19 @@
 import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
+import { reportUnreadable } from "../../shared/table/read.ts";
 import { errorBody, explain, UsageError } from "./cli/command-errors.ts";
-import { printJson, safeLines } from "./cli/output.ts";
+import { printJson, safe, safeLines } from "./cli/output.ts";
 import { addEnvCommand, type TargetOptions, useTarget } from "./cli/target.ts";
 import { otherPrograms, pathOf, throwUsageErrors, usageOf } from "./cli/usage.ts";
 
 /** Commands that choose their target themselves, or need none. */
 const withoutTarget = ["env", "doctor", "schema", "carrier check"];
+
+/** Commands that write, but record no event of the operator. */
+const otherChanges = ["order checkout", "sweep", "restore"];
+
+const isChange = (command: Command) =>
+  command.options.some(({ long }) => long === "--on-behalf-of") || otherChanges.includes(pathOf(command));
 
 const group = (program: Command, name: string, description: string) => program.command(name).description(description);
 
@@ -71,6 +78,7 @@ export const createProgram = async (
     .version(project.version)
     .option("--stack <name>", "the deployed stack to work on (default: PATCHBAY_STACK)")
     .option("--port <port>", "the port of the local stack to work on (default: PORT)")
+    .option("--any-version", "let a command that changes something work on a stack of another version")
     .option("--json", "print JSON", false)
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
@@ -83,7 +91,8 @@ export const createProgram = async (
     beforeAction(command);
     // Wherever --json stands, the command gets it with its own options.
     command.setOptionValue("json", program.opts<{ json: boolean }>().json);
-    if (!withoutTarget.includes(pathOf(command))) await useTarget(program.opts<TargetOptions>());
+    if (!withoutTarget.includes(pathOf(command)))
+      await useTarget(program.opts<TargetOptions>(), { writes: isChange(command) });
   });
 
   const called = commands.get(firstWord(args));
@@ -99,6 +108,13 @@ export const createProgram = async (
 export const runCommand = async (args: readonly string[]): Promise<void> => {
   const json = args.includes("--json");
   let running: Command | undefined;
+  const unreadable = new Set<string>();
+  const reportBefore = reportUnreadable(({ message }) => {
+    process.exitCode = 1;
+    if (unreadable.has(message)) return;
+    unreadable.add(message);
+    console.error(safe(`${message}. It is left out. A newer release may have written it.`));
+  });
   try {
     const program = await createProgram((command) => {
       running = command;
@@ -112,5 +128,7 @@ export const runCommand = async (args: readonly string[]): Promise<void> => {
     if (json) printJson(errorBody(error));
     else console.error([explain(error), usage].filter(Boolean).join("\n"));
     process.exitCode = isUsage ? 2 : 1;
+  } finally {
+    reportUnreadable(reportBefore);
   }
 };

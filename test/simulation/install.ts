@@ -70,7 +70,7 @@ const environment = {
   get CARRIER_NAME() {
     return isSameCarrier() ? "carrier" : `carrier${suffix()}`;
   },
-  CARRIER_TOKEN: "simulated",
+  CARRIER_TOKEN: "simulated-carrier",
   STATE_MACHINE_ARN: "arn:aws:states:us-east-1:000000000000:stateMachine:checkout",
   LOG_LEVEL: "ERROR",
 };
