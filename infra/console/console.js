@@ -23,10 +23,7 @@ const update = async () => {
   const known = new Set(all(main, "tr").map(({ textContent }) => textContent));
   for (const row of all(next, "tr")) row.classList.toggle("changed", !known.has(row.textContent));
   // What the reader has folded stays so.
-  for (const one of all(main, "details"))
-    all(next, "details")
-      .find(({ id }) => id === one.id)
-      ?.toggleAttribute("open", one.open);
+  for (const { id, open } of all(main, "details")) next.querySelector(`[id="${id}"]`)?.toggleAttribute("open", open);
   main.replaceWith(next);
 };
 setInterval(() => document.querySelector("[data-live]") && update(), 2_000);

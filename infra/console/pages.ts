@@ -103,18 +103,18 @@ const order = async (id: string, code: Code): Promise<Page> => {
   const subjects = requests.map((one) => ({ type: "request", id: one.id }));
   const events = await latestEvents([{ type: "order", id }, ...subjects], maxEvents);
   const { id: _, account: _account, "account's name": customer, ...facts } = await orderRecord(report);
-  const [wrong, right] = [true, false].map((is) => requests.filter((one) => one.attachments.some(hasProblem) === is));
+  const isWrong = (one: RequestReport) => one.attachments.some(hasProblem);
+  const sorted = requests.toSorted((one, other) => Number(isWrong(other)) - Number(isWrong(one))).slice(0, maxShown);
   const isShort = requests.flatMap(({ attachments }) => attachments).length <= few;
-  const [open, folds] = [wrong, right].map((some = []) =>
-    some.slice(0, maxShown).map((one) => requestFold(one, some === wrong || isShort, code)),
-  );
-  const cut = cutOf(right?.length ?? 0, folds?.length ?? 0);
-  const others = html`${folds}${cut && html`<p class="quiet">${cut}${code(`order show ${id}`)}</p>`}`;
+  const folds = sorted.map((one) => requestFold(one, isShort || isWrong(one), code));
+  const wrong = isShort ? folds.length : sorted.filter(isWrong).length;
+  const others = html`<details id="others"><summary>${folds.length - wrong} without a problem</summary>${folds.slice(wrong)}</details>`;
+  const cut = cutOf(requests.length, folds.length);
   const runs = await lastRuns(id, checkout?.attempt ?? 0);
   const earlier = runs.map((one) => (one.run === checkout?.run ? { ...one, reason: null } : one));
   const live = checkout?.status === "RUNNING" || checkout?.status === "STOPPING";
-  const body = html`${record(facts)}${board(report)}${picture(await timelineOf(report, events, new Date()))}<h2>Requests</h2>${open}
-${isShort || (right?.length ?? 0) <= few / 2 ? others : html`<details id="others"><summary>${right?.length} without a problem</summary>${others}</details>`}
+  const body = html`${record(facts)}${board(report)}${picture(await timelineOf(report, events, new Date()))}<h2>Requests</h2>${folds.slice(0, wrong)}
+${wrong < folds.length && others}${cut && html`<p class="quiet">${cut}${code(`order show ${id}`)}</p>`}
 ${(runs.length > 0 || !live) && html`<h2>Last runs of the checkout</h2>${table("Last runs", earlier)}`}${await history(events, { type: "order", id }, code)}`;
   const status = live && checkout.next_try_at ? "waiting" : checkout?.status.toLowerCase();
   const title = `${customer ?? "Order"}: ${state === "CHECKED_OUT" ? "checked out" : (status ?? "in cart")}`;
@@ -165,33 +165,35 @@ aria-label="Find a letter of this customer" placeholder="a letter's or a file's 
   return { title: name, about: html`Account ${idOf(id)}`, body, commands };
 };
 
+const things: Readonly<Record<string, (id: string) => Promise<Row | undefined>>> = {
+  switch: (id) => readSwitch(id).then((one) => one && withoutSecrets(one)),
+  user: async (id) => userRow(await lookups.findUser(id)),
+  api_key: async (id) => keyRow(await lookups.keyByReference(id)),
+};
+
 /** A switch, a user or a key, and its history. A deleted switch has only its history. */
-const simple =
-  (type: string, read: (id: string) => Promise<Row | undefined>, command: (row: Row) => string) =>
-  async (id: string, code: Code): Promise<Page> => {
-    const found = await read(id);
-    const { id: _, name, label, ...facts } = found ?? {};
-    const events = await latestEvents([{ type, id }], maxEvents);
-    if (!found && events.length === 0) throw new CommandError(`There is no ${type} ${id}.`);
-    const body = html`${found ? record(facts) : html`<p>It was deleted.</p>`}${await history(events, { type, id }, code)}`;
-    const about = html`${type.replace("api_key", "API key")} ${idOf(id)}`;
-    return { title: String(name ?? label ?? type), about, body, commands: [`${command(found ?? {})} ${id}`] };
-  };
+const thing = async (type: string, id: string, code: Code): Promise<Page> => {
+  const found = await things[type]?.(id);
+  const { id: _, name, label, ...facts } = found ?? {};
+  const events = await latestEvents([{ type, id }], maxEvents);
+  if (!found && events.length === 0) throw new CommandError(`There is no ${type} ${id}.`);
+  const body = html`${found ? record(facts) : html`<p>It was deleted.</p>`}${await history(events, { type, id }, code)}`;
+  const about = html`${type.replace("api_key", "API key")} ${idOf(id)}`;
+  const change = { user: facts.disabled ? "enable" : "disable", api_key: facts.revoked ? "show" : "revoke" }[type];
+  const command = `${type.replace("api_", "")} ${change ?? "show"} ${id}`;
+  return { title: String(name ?? label ?? type), about, body, commands: [command] };
+};
 
 const addressOf = ({ type, id, parent }: lookups.Place): string =>
   parent && /_attachment$|^upload$/.test(type) ? `/attachment/${parent.type}/${parent.id}/${id}` : `/${type}/${id}`;
 
-const longest = 400;
-
 const find = async (text: string, account: string | null, code: Code): Promise<Page | string> => {
-  if (text.length > longest) throw new CommandError(`No id, key or name has ${text.length} characters.`);
   const places = text === "" ? [] : await placesOf(text, account ? { account } : {});
   const [only, ...others] = places;
   if (only && others.length === 0) return addressOf(only);
-  const rows = places.map((one) => ({
-    name: link(addressOf(one), one.name ?? one.id),
-    type: one.type,
-    id: idOf(one.id),
+  const rows = places.map(({ type, ...one }) => ({
+    name: link(addressOf({ type, ...one }), one.name ?? one.id),
+    type,
   }));
   const quoted = text.includes("apik_") ? "-" : `'${text.replaceAll("'", "'\\''")}'`;
   const command = `find ${quoted} --account ${account ?? "<id>"}`;
@@ -200,37 +202,19 @@ const find = async (text: string, account: string | null, code: Code): Promise<P
   return { title: only ? `Found ${places.length}` : "Nothing was found", body, commands: [command] };
 };
 
-const pages: Readonly<Record<string, (id: string, code: Code) => Promise<Page | string>>> = {
-  order,
-  account,
-  accounts: async (_, code) => ({ title: "Customers", body: section(await accountsSection(null), code) }),
-  request: async (id) => `/order/${(await lookups.findRequest(id)).order}`,
-  switch: simple(
-    "switch",
-    (id) => readSwitch(id).then((one) => one && withoutSecrets(one)),
-    () => "switch show",
-  ),
-  user: simple(
-    "user",
-    async (id) => userRow(await lookups.findUser(id)),
-    ({ disabled }) => (disabled ? "user enable" : "user disable"),
-  ),
-  api_key: simple(
-    "api_key",
-    async (id) => keyRow(await lookups.keyByReference(id)),
-    ({ revoked }) => (revoked ? "key show" : "key revoke"),
-  ),
-};
-
 /** Returns the page at an address, or the address to which it has moved. Throws the errors of the commands. */
 export const pageAt = async ({ pathname, searchParams }: URL, code: Code): Promise<Page | string> => {
   if (pathname === "/") return home(code);
   if (pathname === "/find") return find((searchParams.get("text") ?? "").trim(), searchParams.get("account"), code);
-  const [, type = "", ...ids] = pathname.split("/");
+  const [, type = "", ...ids] = pathname.slice(0, 200).split("/");
   const [parentType, parentId = "", id] = ids;
   if (type === "attachment" && id && (parentType === "order" || parentType === "request"))
     return attachment({ type: parentType, id: parentId }, id, code);
-  const page = Object.hasOwn(pages, type) && pages[type];
-  if (!page || pathname.length > longest) throw new CommandError("There is no such page.");
-  return page(ids.join("/"), code);
+  const one = ids.join("/");
+  if (pathname === "/accounts") return { title: "Customers", body: section(await accountsSection(null), code) };
+  if (type === "request") return `/order/${(await lookups.findRequest(one)).order}`;
+  const page = type === "order" ? order : type === "account" ? account : undefined;
+  if (page) return page(one, code);
+  if (Object.hasOwn(things, type)) return thing(type, one, code);
+  throw new CommandError("There is no such page.");
 };

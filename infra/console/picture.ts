@@ -1,4 +1,5 @@
 import { formatCount } from "../admin/cli/progress.ts";
+import { byState, type Letters } from "../admin/orders/letter.ts";
 import type { OrderReport } from "../admin/orders/report.ts";
 import type { Mark, Timeline } from "../admin/orders/timeline.ts";
 import { type Html, html, timeOf } from "./html.ts";
@@ -22,22 +23,8 @@ const lookOf = (name: string) => looks[name] ?? [name, "?", ""];
 
 const [left, end, high, near] = [120, 890, 30, 24];
 
-/** Seconds matter within a run, and days before it. So a gap is as wide as the logarithm of its time. */
-const scaleOf = (times: readonly number[]) => {
-  const sorted = [...new Set(times)].sort((a, b) => a - b);
-  const positions = new Map<number, number>();
-  let [position, last] = [0, sorted[0] ?? 0];
-  for (const time of sorted) {
-    if (time > last) position += 1 + Math.log2(1 + (time - last) / 1_000);
-    positions.set(time, position);
-    last = time;
-  }
-  const x = (time: number) => Math.round(left + ((end - left) * (positions.get(time) ?? 0)) / (position || 1));
-  return { sorted, x };
-};
-
 export const picture = (timeline: Timeline): Html => {
-  const { sorted, x } = scaleOf(timeline.times);
+  const x = (time: number) => Math.round(left + (end - left) * timeline.placeOf(time));
   const isNear = (one: number, other: number) => x(other) - x(one) < near;
   const mark = (action: string, y: number) => (one: Mark) => {
     const [, symbol, style] = lookOf(action);
@@ -48,9 +35,8 @@ export const picture = (timeline: Timeline): Html => {
   };
   const bar = (from: number, to: number, look: Html) =>
     html`<line x1="${x(from)}" x2="${Math.max(x(to), x(from) + 2)}" y1="${high}" y2="${high}" ${look}/>`;
-  const runs = timeline.runs.map(({ from, to }) =>
-    bar(from, to, html`class="quiet" stroke-width="18" stroke-opacity=".3"`),
-  );
+  const look = html`class="quiet" stroke-width="18" stroke-opacity=".3"`;
+  const runs = timeline.runs.map(({ from, to }) => bar(from, to, look));
   const { wait, sealed } = timeline;
   const waiting = wait && bar(wait.from, wait.to, html`class="yellow" stroke-width="6" stroke-dasharray="5 4"`);
   const ends = timeline.ends(isNear).map(({ action, marks }) => marks.map(mark(action, high)));
@@ -61,7 +47,7 @@ export const picture = (timeline: Timeline): Html => {
   const bottom = (rows.length + 2) * high;
   const upright = (time: number, look: Html) => html`<line x1="${x(time)}" x2="${x(time)}" y2="${bottom}" ${look}/>`;
   let [last, lastText, lastDay] = [-100, "", ""];
-  const ticks = sorted.map((time) => {
+  const ticks = timeline.times.map((time) => {
     const [day, clock] = [timeOf(new Date(time)).slice(5, 10), timeOf(new Date(time)).slice(11, 19)];
     if (x(time) - last < 90 || clock === lastText) return "";
     const text = day === lastDay ? clock : `${day} ${clock.slice(0, 5)}`;
@@ -74,22 +60,11 @@ ${runs}${waiting}<text y="${high + 4}">checkout</text>${ends}${rows}</svg></div>
 <p id="said" class="quiet" role="status">Point at a mark, or move to it with Tab, to read what was said.</p>`;
 };
 
-type Letters = OrderReport["requests"][number]["attachments"];
-
-/** The letters by state, those with a problem first. */
-const byState = (letters: Letters) => {
-  const found = Map.groupBy(letters, ({ receipt }) => receipt?.state ?? "none");
-  return (["refused", "pending", "none", "withdrawn", "forwarded"] as const).flatMap((state) => {
-    const all = found.get(state);
-    return all ? [{ state, all, words: `${formatCount(all.length)} ${lookOf(state)[0]}` }] : [];
-  });
-};
-
 /** `2 refused, 58 forwarded` */
-export const countStates = (letters: Letters): string =>
-  byState(letters)
-    .map(({ words }) => words)
-    .join(", ") || "no letter";
+export const countStates = (letters: Letters): string => {
+  const counts = byState(letters).map(({ state, all }) => `${formatCount(all.length)} ${lookOf(state)[0]}`);
+  return counts.join(", ") || "no letter";
+};
 
 /** How many letters are drawn, and up to how many have their name. */
 const [maxDrawn, maxNamed] = [300, 12];
@@ -99,8 +74,8 @@ export const board = ({ id, requests }: OrderReport): Html => {
   const letters = requests.flatMap((one) => one.attachments);
   const parents = new Map(requests.flatMap((one) => one.attachments.map((letter) => [letter, one.id] as const)));
   let room = maxDrawn;
-  const rows = byState(letters).map(({ state, all, words }) => {
-    const [, symbol, style] = lookOf(state);
+  const rows = byState(letters).map(({ state, all }) => {
+    const [word, symbol, style] = lookOf(state);
     const tiles = all.slice(0, room).map((letter) => {
       const name = letter.name ?? letter.id;
       const address = `/attachment/${letter.of}/${letter.of === "order" ? id : parents.get(letter)}/${letter.id}`;
@@ -109,7 +84,7 @@ export const board = ({ id, requests }: OrderReport): Html => {
     });
     room -= tiles.length;
     const more = all.length > tiles.length && html`<li>and ${formatCount(all.length - tiles.length)} more</li>`;
-    return html`<p class="${style}">${words}</p><ul>${tiles}${more}</ul>`;
+    return html`<p class="${style}">${formatCount(all.length)} ${word}</p><ul>${tiles}${more}</ul>`;
   });
   return html`<div class="board">${rows}</div>`;
 };

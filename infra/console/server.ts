@@ -1,13 +1,11 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import * as z from "zod/mini";
 import { CommandError, explain } from "../admin/cli/command-errors.ts";
-import { readJsonFile } from "../local/json-file.ts";
 import { isLocalRequest, listen, namesLoopback } from "../local/listen.ts";
-import { stateFolder, writeStateFile } from "../local/state.ts";
+import { newSecret, sessionMs, sessionOf } from "../local/state.ts";
 import { type Html, html, prose, sourceOf } from "./html.ts";
 import { type Page, pageAt } from "./pages.ts";
 
@@ -32,27 +30,6 @@ const assets = new Map([asset("style.css", "text/css"), asset("console.js", "tex
 
 const digest = (text: string) => createHash("sha256").update(text).digest();
 const isSame = (given: string, secret: string): boolean => timingSafeEqual(digest(given), digest(secret));
-
-const newSecret = () => randomBytes(32).toString("base64url");
-
-const workingDayMs = 12 * 60 * 60 * 1_000;
-const Session = z.object({ session: z.string(), until: z.number() });
-
-/**
- * A chosen port keeps its session for a working day, in a file that only the operator can read. So the browser's cookie, and with it
- * a bookmark, outlives the process, and no address contains a secret.
- */
-const sessionOf = (port: number): string => {
-  const name = `console-${port}.json`;
-  const stored = port === 0 ? undefined : readJsonFile(Session, join(stateFolder(), name));
-  if (stored && stored.until > Date.now()) return stored.session;
-  const session = newSecret();
-  if (port !== 0) writeStateFile(name, { session, until: Date.now() + workingDayMs });
-  return session;
-};
-
-/** The longest form that is read. A longer one is no search. */
-const maxFormBytes = 65_536;
 
 /**
  * Serves the console of a target. `options` directs commands to it. Returns the address, with the secret, and a function that
@@ -102,12 +79,12 @@ placeholder="id, key, run, reference_id, X-Request-Id, customer"><button>Find</b
     const name = `console-${host.replace(/^.*:/, "")}`;
     if (address.pathname === "/" && isSame(address.searchParams.get("secret") ?? "", secret))
       return move(outgoing, "/", {
-        "Set-Cookie": `${name}=${session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${workingDayMs / 1_000}`,
+        "Set-Cookie": `${name}=${session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${sessionMs / 1_000}`,
       });
     const sent = cookie.split("; ").find((one) => one.startsWith(`${name}=`));
     if (!isSame(sent?.slice(name.length + 1) ?? "", session)) return closed(outgoing, path);
     if (incoming.method === "POST") {
-      const form = Number(length) > maxFormBytes ? "" : await text(incoming);
+      const form = Number(length) > 65_536 ? "" : await text(incoming);
       // The form posts, so that an API key stays out of the browser's history. Back returns to any other search by its address.
       if (!form.includes("apik_") && form.length < 4_000) return move(outgoing, `/find?${form}`);
       address.search = form;

@@ -147,7 +147,10 @@ const orderOfRun = async (text: string): Promise<Place[]> => {
 /** What is copied from a header is a key. */
 const withoutScheme = (text: string) => text.replace(/^(authorization: *)?bearer +(?=apik_)/i, "");
 
+const longest = 400;
+
 export const placesOf = async (given: string, scope: Scope): Promise<Place[]> => {
+  if (given.length > longest) throw new CommandError(`No id, key or name has ${given.length} characters.`);
   const text = withoutScheme(given);
   const id = text.startsWith("apik_") ? (await findKey(text))?.id : parseUlid(text);
   // UUIDs are stored in lower case.

@@ -49,6 +49,18 @@ const marksOf = (told: readonly Told[], near: (one: number, other: number) => bo
   });
 };
 
+/** Seconds matter within a run, and days before it. So a gap is as wide as the logarithm of its time. Places are from 0 to 1. */
+const placesOf = (times: readonly number[]) => {
+  const places = new Map<number, number>();
+  let [place, last] = [0, times[0] ?? 0];
+  for (const time of times) {
+    if (time > last) place += 1 + Math.log2(1 + (time - last) / 1_000);
+    places.set(time, place);
+    last = time;
+  }
+  return (time: number) => (places.get(time) ?? 0) / (place || 1);
+};
+
 const actions = ["created", "updated", "deleted", "refused", "forwarded", "withdrawn"];
 const ends = ["checked_out", "checkout_failed", "settled"];
 
@@ -70,9 +82,11 @@ export const timelineOf = async (report: OrderReport, events: readonly StoredEve
   });
   const wait = until ? { from: now.getTime(), to: Date.parse(until) } : undefined;
   const sealed = seal ? Date.parse(seal.at) : undefined;
-  const times = [...told.map(({ at }) => at), ...runs.flatMap(({ from, to }) => [from, to]), sealed, wait?.to];
+  const all = [...told.map(({ at }) => at), ...runs.flatMap(({ from, to }) => [from, to]), sealed, wait?.to];
+  const times = [...new Set(all.filter((time) => time !== undefined))].sort((one, other) => one - other);
   return {
-    times: times.filter((time) => time !== undefined),
+    times,
+    placeOf: placesOf(times),
     runs,
     wait,
     sealed,
