@@ -33,6 +33,11 @@ type Target = {
 };
 export type DeployedStack = NonNullable<Target["stack"]>;
 
+let deployedStack: DeployedStack | undefined;
+
+/** The deployed stack that this process is directed to, if its target is one. */
+export const targetStack = (): DeployedStack | undefined => deployedStack;
+
 /**
  * Directs this process to its target and prints it on stderr. Call it before any call to AWS. Only a command that `writes` refuses a
  * stack of another version, whose items it may not know. Others say it.
@@ -40,6 +45,7 @@ export type DeployedStack = NonNullable<Target["stack"]>;
 export const useTarget = async (options: TargetOptions, { writes = false } = {}): Promise<Target> => {
   const target = await chooseTarget(options);
   directTo(target.environment);
+  deployedStack = target.stack;
   console.error(safe(`Target: ${target.description}`));
   const other = otherVersion(target);
   if (other !== undefined && writes && !options.anyVersion)
