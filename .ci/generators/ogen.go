@@ -136,7 +136,7 @@ func breakSwitch(id string) {
 	enable.Data.SMSEnabled = api.NewOptBool(true)
 	enable.Data.SMSAuthMethod = api.NewOptAuthMethod(api.AuthMethodBEARER)
 	params := api.UpdateSwitchParams{ID: id}
-	invalid := as[*api.ErrorDocumentHeaders](client.UpdateSwitch(ctx, &enable, params)).Response.Errors
+	invalid := as[*api.UpdateSwitchUnprocessableEntity](client.UpdateSwitch(ctx, &enable, params)).Response.Errors
 	equal(len(invalid), 1)
 	equal(invalid[0].SubCode, api.ErrorSubCodeConstraintRequired)
 	equal(invalid[0].Source.Value.Pointer, "/data/sms_secret")

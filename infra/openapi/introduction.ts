@@ -127,9 +127,7 @@ The operators set how many requests a second the API takes, and how many a key o
 
 Every error has the same body, \`{"errors": [...]}\`, and lists all problems of the request. Two exceptions, on AWS: a body above 10 MB returns 413 as plain text, so decide by the status; and neither that response nor the 429 of a firewall has an \`X-Request-Id\`.
 
-| Status | Code | Reason |
-| --- | --- | --- |
-${errorTable.map((row) => `| ${row.join(" | ")} |`).join("\n")}
+${errorTable.map(([status, code, reason]) => `- **${status}** ${code}: ${reason}`).join("\n")}
 
 A request that cannot be read as HTTP returns 400, and one whose headers are too large 431, both with the code \`invalid_parameter\` (on AWS, \`payload_too_large\`).
 
