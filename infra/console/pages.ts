@@ -133,7 +133,10 @@ const attachment = async (parent: ParentRef, id: string, code: Code): Promise<Pa
   const { id: _, name, ...facts }: Row = isThere ? found.attachment : (filesOf(events).at(-1) ?? {});
   const carrier = (await carrierRows(parent, id)).map(({ request, name: sent, state, at, attempts, response }) => ({
     request: link(`/request/${request}`, request),
-    ...{ state, at, attempts, response },
+    state,
+    at,
+    attempts,
+    response,
     "sent as": sent === name ? null : sent,
   }));
   const body = html`${!isThere && html`<p>${prose(found)}</p>`}<h2>What the carrier says</h2>

@@ -45,12 +45,13 @@ it("npm start in a shell that is set up for AWS uses none of its credentials, no
   const file = join(newFolder(), "config");
   writeFileSync(file, "[default]\nuse_fips_endpoint = true\nuse_dualstack_endpoint = true\nregion = eu-central-1\n");
   const ofShell = {
-    ...{ AWS_PROFILE: "absent", AWS_SESSION_TOKEN: "token", AWS_REGION: "eu-central-1", AWS_CONFIG_FILE: file },
-    ...{
-      AWS_USE_FIPS_ENDPOINT: "true",
-      AWS_USE_DUALSTACK_ENDPOINT: "true",
-      AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: "true",
-    },
+    AWS_PROFILE: "absent",
+    AWS_SESSION_TOKEN: "token",
+    AWS_REGION: "eu-central-1",
+    AWS_CONFIG_FILE: file,
+    AWS_USE_FIPS_ENDPOINT: "true",
+    AWS_USE_DUALSTACK_ENDPOINT: "true",
+    AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: "true",
   };
   const service = await services.start([], ofShell);
   expect(await list(service)).toBe(200);
@@ -59,7 +60,7 @@ it("npm start in a shell that is set up for AWS uses none of its credentials, no
   expect(await admin(["account", "list", "--json"], { env })).toMatchObject({ code: 0 });
   const checkout = await admin(["order", "checkout", service.demo.ORDER ?? "", "--wait"], { env });
   expect(checkout).toMatchObject({ code: 0, stdout: expect.stringContaining("SUCCEEDED") });
-  const { stdout } = await admin(["env"], { env });
+  const { stdout } = await admin(["env", "--aws"], { env });
   expect(stdout).toContain("export AWS_REGION='us-east-1'\nexport AWS_ACCESS_KEY_ID='local'\n");
   expect(stdout).toMatch(/unset AWS_PROFILE\nunset AWS_SESSION_TOKEN\n$/);
 });
