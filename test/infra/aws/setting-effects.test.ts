@@ -49,9 +49,15 @@ const changes: Readonly<Record<keyof z.infer<typeof Stage>, Change>> = {
   maxUploadBytes: [1_000],
 };
 
-/** Without the hash of the settings, which changes with each of them. */
-const textOf = ({ template, environment }: ReturnType<typeof synthesizeWith>) =>
-  JSON.stringify([environment, template]).replaceAll(/"RELEASE":"\w+"/g, "");
+/**
+ * What is deployed, with names for logical ids. RELEASE is a hash of the settings, on which the logical id of the sweep's version depends,
+ * so both change with any of them.
+ */
+const textOf = ({ resources, environment, template }: ReturnType<typeof synthesizeWith>) => {
+  // The description abbreviates tags.
+  const tags = Object.values(template.Resources).map(({ Properties }) => Object(Properties).Tags);
+  return JSON.stringify([environment, tags, [...resources]]).replaceAll(/"RELEASE":"[^"]+"/g, "");
+};
 
 const sampled = sampleOf(Object.entries(changes), byExtent({ sample: 8, most: 1, all: 1 }));
 
@@ -60,4 +66,14 @@ it.each(sampled)("another value of %s changes what is deployed, and satisfies cd
   const after = synthesizeWith({ ...given, [setting]: value });
   expect(textOf(after)).not.toBe(textOf(before));
   expect(after.findings).toEqual([]);
+});
+
+it("a stage that retains its data, and limits only keys, is warned that nothing limits strangers", () => {
+  const warned = ({ warnings }: ReturnType<typeof synthesizeWith>) =>
+    warnings.filter((text) => text.startsWith("requests")).map((text) => text.replace(/ \[.*/, ""));
+  expect(warned(synthesizeWith({ requestsPerAddress: null, requestsInTotal: null }))).toEqual([
+    "requestsPerAddress is not set: a caller with made-up keys is not limited.",
+    "requestsInTotal is not set: all callers together are not limited.",
+  ]);
+  expect(warned(synthesizeWith({ ...noLimits, webAclArn }))).toEqual([]);
 });

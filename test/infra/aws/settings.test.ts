@@ -39,6 +39,15 @@ describe("a stage's file", () => {
     expect(read({})).toEqual({ ...defaults, stageName: "my stage_1", stackName: "Patchbay-my-stage-1" });
   });
 
+  it("must not give the stack a name that is too long for its state machine", () => {
+    const file = join(folder, `${"x".repeat(60)}.json`);
+    writeFileSync(file, "{}");
+    expect(readSettings({ stage: file, name: "y" }, undefined).stackName).toHaveLength(71);
+    expect(() => readSettings({ stage: file, name: "yy" }, undefined)).toThrow(
+      /^The stack's name has 72 characters, and may have 71: Patchbay-x+-yy\.$/,
+    );
+  });
+
   it("for an emulator lacks what emulators do not support", () => {
     const file = join(folder, "all.json");
     const production = {
@@ -47,11 +56,13 @@ describe("a stage's file", () => {
       rollout: "canary",
       malwareScan: true,
       requestsPerKey: 30_000,
+      account: "111122223333",
+      region: "eu-central-1",
     };
     writeFileSync(file, JSON.stringify(production));
     expect(readSettings({ stage: file }, "http://127.0.0.1:4566")).toMatchObject({
       ...{ rollout: "all-at-once", domainName: null, certificateArn: null, malwareScan: false },
-      ...{ webAclArn: null, requestsPerKey: null },
+      ...{ webAclArn: null, requestsPerKey: null, account: null, region: null },
       emptyBucket: false,
     });
   });
@@ -75,6 +86,8 @@ describe("a stage's file", () => {
     [{ uploadOrigins: ["https://app.example/path"] }, /must be an origin/],
     [{ uploadOrigins: ["https://*.example"] }, /must be an origin/],
     ...Object.entries({
+      account: "1234",
+      region: "Europe",
       retainData: "yes",
       pageEmail: "nobody",
       ticketEmail: "nobody",
