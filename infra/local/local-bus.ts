@@ -6,6 +6,8 @@ import * as z from "zod/mini";
 import { invalid, problemIn } from "../../shared/errors.ts";
 import { actions, Event } from "../../shared/history/event.ts";
 import { publish } from "../../shared/history/publish.ts";
+import { keys } from "../../shared/table/keys.ts";
+import { getMany } from "../../shared/table/read.ts";
 import { readJsonFile, writeJson } from "./json-file.ts";
 import { sendReply, serveLocally } from "./listen.ts";
 import { Checkpoint, type Follower, followStream, tableStream } from "./table-stream.ts";
@@ -38,6 +40,8 @@ const Stored = z.object({
 type Stored = z.infer<typeof Stored>;
 
 const kept = 1_000;
+
+const erased = "account.erased";
 
 const PutEvents = z.object({ Entries: z.array(z.object({ Detail: z.string() })) });
 
@@ -138,20 +142,29 @@ export const startBus = async ({ port, file, postTo, onEvent, warn }: BusOptions
   // Clients that poll during a start wait, so that they do not miss events that are published again after a crash.
   const { promise: caughtUp, resolve: catchUp } = Promise.withResolvers<void>();
 
-  const put = (body: unknown) => {
+  /** Takes the events of accounts that no longer exist from the bus. The accounts below an erased one have no event of their own. */
+  const forgetErased = async () => {
+    const ids = [...new Set(state.events.map(({ detail }) => detail.account))];
+    const found = await getMany(ids.map(keys.account));
+    const gone = new Set(ids.filter((_, index) => !found[index]));
+    state.events = state.events.filter(({ detail }) => detail.type === erased || !gone.has(detail.account));
+  };
+
+  const put = async (body: unknown) => {
     const added = z.parse(PutEvents, body).Entries.map(({ Detail }) => z.parse(Event, JSON.parse(Detail)));
     // After a crash, events are put again if the position in the stream was not saved.
     const known = new Set(state.events.map(({ detail }) => detail.id));
     const fresh = added.filter(({ id }) => !known.has(id)).map((detail) => ({ detail }));
     state.events = [...state.events, ...fresh].slice(-kept);
     for (const event of added) onEvent?.(event);
+    if (added.some(({ type }) => type === erased)) await forgetErased();
     return { FailedEntryCount: 0, Entries: added.map(({ id }) => ({ EventId: id })) };
   };
 
   const { url, close } = await serveLocally(async (request, response) => {
     const send = (status: number, body: object, type = "json") =>
       sendReply(response, { status, headers: { "content-type": `application/${type}` }, body });
-    if (request.method !== "GET") return send(200, put(await json(request)), "x-amz-json-1.1");
+    if (request.method !== "GET") return send(200, await put(await json(request)), "x-amz-json-1.1");
     await caughtUp;
     const events = eventsIn(state.events, new URL(request.url ?? "", "http://local").searchParams);
     send(events ? 200 : 400, events ?? unknownType.body);
@@ -187,11 +200,16 @@ export const startBus = async ({ port, file, postTo, onEvent, warn }: BusOptions
     void (followers[0]?.caughtUp ?? Promise.resolve()).then(catchUp);
   };
   const stopSaving = startSaving(file, state, warn);
+  /** The position up to which the stream is on the bus, and posted. */
+  const delivered = () =>
+    [state.checkpoint, state.posted_until]
+      .map((one) => one?.sequence ?? "0")
+      .sort((a, b) => Number(a) - Number(b))[0] ?? "0";
   const stop = async () => {
     await Promise.all(followers.map((follower) => follower.stop()));
     stopSaving();
     await close();
   };
   const environment = { EVENT_BUS_NAME: "patchbay", AWS_ENDPOINT_URL_EVENTBRIDGE: url };
-  return { url: `${url}/events`, environment, follow, stop };
+  return { url: `${url}/events`, environment, follow, delivered, stop };
 };

@@ -127,7 +127,21 @@ const startServices = async (options: StackOptions, portOf: PortOf, load: Workfl
     await workflow.close();
     await Promise.all([table.close(), files.close(), carrier?.close(), lambda.close()]);
   };
-  return { environment, bus, tableProxy: table.proxy, close };
+  return { environment, bus, table, close };
+};
+
+/** At the start and daily, removes what the table's file keeps of former items. */
+const startTrimming = ({ bus, table }: Awaited<ReturnType<typeof startServices>>, { bus: options }: StackOptions) => {
+  const trim = () => {
+    try {
+      if (bus) table.trim(bus.delivered());
+    } catch (error) {
+      options?.warn(`Old records of the stream stay until tomorrow, or the next start: ${error}`);
+    }
+  };
+  trim();
+  const timer = setInterval(trim, 86_400_000);
+  return () => clearInterval(timer);
 };
 
 /**
@@ -141,13 +155,15 @@ export const startStack = async (options: StackOptions) => {
   const services = await startServices(options, portOf, (name) => stepHandlers.get(name));
   directTo(services.environment);
   await services.bus?.follow();
+  const stopTrimming = startTrimming(services, options);
   const load: GatewayOptions["load"] = ({ name }) => endpoints.get(name);
   const gateway = await startGateway({ routes, load, port, throttle, onRequest: lines?.request, extra: docs(prefill) });
-  const { bus, tableProxy } = services;
+  const { bus, table } = services;
   const consolePort = portOf("console");
-  const addresses = { ...services.environment, AWS_ENDPOINT_URL_DYNAMODB: tableProxy };
+  const addresses = { ...services.environment, AWS_ENDPOINT_URL_DYNAMODB: table.proxy };
   const environment = { ...addresses, ...(bus && { EVENTS: bus.url }) };
   const stop = async () => {
+    stopTrimming();
     await bus?.stop();
     await gateway.close();
     await services.close();

@@ -53,6 +53,28 @@ const indexStream = (dbPath: string) => {
   database.close();
 };
 
+/**
+ * Removes records of the stream that are delivered and older than a day, and what deleted items have left in the file. The newest
+ * record stays without its content, because dynoxide continues its number.
+ */
+const trimStream = (dbPath: string, delivered: string, now: Date) => {
+  const database = new DatabaseSync(dbPath, { timeout: 5_000 });
+  try {
+    const [newest, old] = [
+      "id = (SELECT MAX(id) FROM _stream_records)",
+      "created_at < ? AND CAST(sequence_number AS INTEGER) <= CAST(? AS INTEGER)",
+    ];
+    const before = [now.getTime() / 1000 - 86_400, delivered];
+    database.prepare(`DELETE FROM _stream_records WHERE NOT ${newest} AND ${old}`).run(...before);
+    const emptied = "event_name = 'REMOVE', new_image = NULL, old_image = NULL";
+    database.prepare(`UPDATE _stream_records SET ${emptied} WHERE ${newest} AND ${old}`).run(...before);
+    // SQLite leaves deleted content in the file's pages.
+    database.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+  } finally {
+    database.close();
+  }
+};
+
 /** Starts a proxy that passes on the requests of programs on this machine, and refuses those of web pages. */
 export const startProxy = (endpoint: string, port?: number) => {
   const agent = new Agent({ keepAlive: true });
@@ -85,7 +107,7 @@ export const startTable = async (name: string, { endpoint, access, proxyPort = 0
   const newTable = { name, access, hasStream: dbPath !== undefined };
   if (endpoint) {
     await createTable(endpoint, newTable);
-    return { url: endpoint, proxy: endpoint, close: async () => {} };
+    return { url: endpoint, proxy: endpoint, trim: () => {}, close: async () => {} };
   }
   const dynoxide = await startDynoxide(options);
   try {
@@ -101,7 +123,10 @@ export const startTable = async (name: string, { endpoint, access, proxyPort = 0
   const close = async () => {
     await Promise.all([proxy.close(), dynoxide.close()]);
   };
-  return { url: dynoxide.url, proxy: proxy.url, close };
+  const trim = (delivered: string, now = new Date()) => {
+    if (dbPath !== undefined) trimStream(dbPath, delivered, now);
+  };
+  return { url: dynoxide.url, proxy: proxy.url, trim, close };
 };
 
 const startError = (error: unknown, dbPath: string | undefined): string => {

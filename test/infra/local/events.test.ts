@@ -1,6 +1,7 @@
-import { mkdirSync, rmdirSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
@@ -143,6 +144,48 @@ it("--events-to posts all events in order, also if its receiver hangs and the se
   await createdAccounts(await killed.start(args), 1);
   await vi.waitUntil(() => slow.posted.length > before, patiently);
   expect(slow.posted.slice(before).map((event) => event["detail-type"])).toEqual(["account.created"]);
+});
+
+it("a folder keeps nothing of an erased account once its records in the stream are a day old", async () => {
+  const own = localServices();
+  onTestFinished(() => own.remove());
+  const first = await own.start();
+  const { accounts, keys: issued } = z.parse(
+    z.object({
+      accounts: z.record(z.string(), z.object({ id: z.string() })),
+      keys: z.record(z.string(), z.object({ key: z.string() })),
+    }),
+    await first.apply({
+      accounts: { top: { name: "Zebra" }, below: { name: "Zebra below", parent: "top" } },
+      users: { own: { account: "below", permissions: ["messaging_switches:*"] } },
+      keys: { own: { account: "below", user: "own", label: "Zebra key" } },
+    }),
+  );
+  const [top, below] = [accounts.top?.id ?? "", accounts.below?.id ?? ""];
+  const headers = { authorization: `Bearer ${issued.own?.key}`, "content-type": "application/json" };
+  const body = JSON.stringify({ type: "switch", data: { name: "Zebra switch", sms_secret: "Zebra secret" } });
+  expect((await fetch(`${first.url}/api/v1/switches`, { method: "POST", headers, body })).status).toBe(201);
+  expect((await first.admin("account", "rename", below, "Zebra renamed")).code).toBe(0);
+  const ofTree = async (service: typeof first) =>
+    (await readEvents(service)).flatMap(({ "detail-type": type, detail: { account } }) =>
+      account === top || account === below ? [[type, account]] : [],
+    );
+  await vi.waitUntil(async () => (await ofTree(first)).length === 6, patiently);
+  expect((await first.admin("account", "erase", top, "--yes", "Zebra", "--wait", "0")).code).toBe(0);
+  await vi.waitFor(async () => expect(await ofTree(first)).toEqual([["account.erased", top]]), patiently);
+  await first.stop();
+  const file = join(own.data, "table.db");
+  const database = new DatabaseSync(file);
+  database.exec("UPDATE _stream_records SET created_at = created_at - 86400");
+  database.close();
+  const second = await own.start();
+  const contents = readdirSync(own.data, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name), "latin1")] as const);
+  expect(contents.filter(([, text]) => text.includes("Zebra")).map(([name]) => name)).toEqual([]);
+  expect(contents.map(([name]) => name)).toContain("table.db");
+  const [id] = await createdAccounts(second, 1);
+  await vi.waitFor(async () => expect((await readEvents(second)).at(-1)?.detail.resource.id).toBe(id), patiently);
 });
 
 it("a position that cannot be saved is reported, and saved as soon as it can be", async () => {
