@@ -46,3 +46,6 @@ export const lambdaResponseBytes = 6_291_556;
 
 /** The most problems or warnings that a response to a file of `patchbay apply` has. A file can have a hundred thousand. */
 export const maxProblems = 1_000;
+
+/** How many days back the table can be restored, and a deleted file be brought back. DynamoDB's maximum. */
+export const recoveryDays = 35;

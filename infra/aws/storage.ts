@@ -5,6 +5,7 @@ import { LogGroup } from "aws-cdk-lib/aws-logs";
 import * as s3 from "aws-cdk-lib/aws-s3";
 import { Construct } from "constructs";
 import { filePrefix } from "../../shared/attachments/file-keys.ts";
+import { recoveryDays } from "../../shared/limits.ts";
 import { lookupIndex } from "../../shared/table/keys.ts";
 import { acknowledge, logicalId } from "./acknowledge.ts";
 import type { Settings } from "./settings.ts";
@@ -43,7 +44,7 @@ const storedTable = (scope: Construct, settings: Settings, encryptionKey: Key) =
     billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
     ...(maxReadUnits && { maxReadRequestUnits: maxReadUnits }),
     ...(maxWriteUnits && { maxWriteRequestUnits: maxWriteUnits }),
-    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true, recoveryPeriodInDays: recoveryDays },
     timeToLiveAttribute: "expires_at",
     stream: dynamodb.StreamViewType.NEW_IMAGE,
     encryption: dynamodb.TableEncryption.CUSTOMER_MANAGED,
@@ -69,8 +70,8 @@ const commonProps = (settings: Settings) => ({
 });
 
 /**
- * A stage that retains its data keeps a deleted file for one more day, so that a wrong delete can be undone. No function and no policy
- * of the stack allows deleting a version. S3 removes versions once a day, so it can take two days.
+ * A stage that retains its data keeps a deleted file as long as the table can be restored to a time when it existed. No function and
+ * no policy of the stack allows deleting a version. S3 removes versions once a day, so it can take a day longer.
  */
 const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) => {
   // @ts-expect-error aws-cdk-lib's Bucket is not its own IBucket under exactOptionalPropertyTypes (isWebsite)
@@ -103,7 +104,7 @@ const filesBucket = (scope: Construct, settings: Settings, encryptionKey: Key) =
 
 const deletedFiles: s3.LifecycleRule = {
   id: "expire-deleted-files",
-  noncurrentVersionExpiration: Duration.days(1),
+  noncurrentVersionExpiration: Duration.days(recoveryDays),
   // Removes delete markers that have no versions left.
   expiredObjectDeleteMarker: true,
 };

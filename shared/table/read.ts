@@ -1,4 +1,4 @@
-import { BatchGetCommand, GetCommand, paginateScan, QueryCommand } from "@aws-sdk/lib-dynamodb";
+import { BatchGetCommand, GetCommand, paginateScan, QueryCommand, type ScanCommandInput } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
 import { currentDeadline, type Deadline } from "../deadline.ts";
 import { env } from "../env.ts";
@@ -181,12 +181,12 @@ export const lookUp = async (text: string): Promise<Key[]> => {
 };
 
 /** Yields every item. Reads the whole table, so it is for `patchbay check` and `patchbay restore` only. */
-export async function* scan(): AsyncGenerator<Item> {
+export async function* scan(segment: Pick<ScanCommandInput, "Segment" | "TotalSegments"> = {}): AsyncGenerator<Item> {
   // Without a page size, the embedded DynamoDB reads the rest of the table for each page.
   const settings = { client: dynamodb(), pageSize: 1_000 };
   try {
-    for await (const { Items = [] } of paginateScan(settings, { TableName: env.tableName(), ConsistentRead: true }))
-      yield* Items;
+    const input = { TableName: env.tableName(), ConsistentRead: true, ...segment };
+    for await (const { Items = [] } of paginateScan(settings, input)) yield* Items;
   } catch (error) {
     unavailableAs503(error);
   }

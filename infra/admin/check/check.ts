@@ -4,6 +4,7 @@ import { allFiles } from "../../../shared/attachments/files.ts";
 import { sweptDays } from "../../../shared/attachments/sweep.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { getMany, scan } from "../../../shared/table/read.ts";
+import { directTo } from "../../local/environment.ts";
 import { type Format, printRows } from "../cli/output.ts";
 import { formatCount, withProgress } from "../cli/progress.ts";
 import { attachmentChecks, type Sweeps, storedFileChecks, wrongAttachmentCount } from "./attachment-invariants.ts";
@@ -17,10 +18,9 @@ type Progress = { items: number; files: number };
 /** `suspects` are the partitions and days whose links did not add up in an earlier read. */
 type Read = Sweeps & { readonly progress: Progress; readonly suspects: ReadonlySet<string> };
 
-/** Yields the checks of all items and files, then those of the counts that do not add up. */
-async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): AsyncGenerator<Check> {
-  // Items are read before files, because a file is stored before its metadata.
-  for await (const stored of scan()) {
+/** Yields the checks of a segment of the table. */
+async function* itemChecks({ progress, suspects }: Read, sums: Sums, Segment: number): AsyncGenerator<Check> {
+  for await (const stored of scan({ Segment, TotalSegments: segments })) {
     const item = { ...stored, pk: String(stored.pk), sk: String(stored.sk) };
     progress.items += 1;
     yield* attachmentChecks(item, suspects, sums);
@@ -30,6 +30,10 @@ async function* allChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): 
     yield* switchChecks(item, sums);
     yield* ancestorChecks(item);
   }
+}
+
+/** Yields the checks of all files, then those of the counts that do not add up. */
+async function* otherChecks({ progress, suspects, ...sweeps }: Read, sums: Sums): AsyncGenerator<Check> {
   for await (const file of allFiles()) {
     progress.files += 1;
     yield* storedFileChecks(file, suspects, sums, sweeps);
@@ -84,6 +88,9 @@ const wrongCount = async (pk: string, difference: number): Promise<Finding[]> =>
 
 const batchSize = 100;
 
+/** How many parts of the table are read at once. A partition is in one of them. */
+const segments = 8;
+
 async function* runChecks(checks: AsyncIterable<Check>): AsyncGenerator<Finding> {
   let batch: Check[] = [];
   for await (const check of checks) {
@@ -107,10 +114,16 @@ const nameOf = ({ rule, at }: Finding) => `${rule} ${at}`;
 const readAll = async (read: Read) => {
   const found = new Map<string, Finding>();
   const sums: Sums = { counts: new Map(), links: new Map() };
-  for await (const finding of runChecks(allChecks(read, sums))) {
-    found.set(nameOf(finding), finding);
-    if (found.size === maxFindings) return { found, suspects: read.suspects };
-  }
+  const add = async (checks: AsyncIterable<Check>) => {
+    for await (const finding of runChecks(checks)) {
+      found.set(nameOf(finding), finding);
+      if (found.size >= maxFindings) return;
+    }
+  };
+  // Items are read before files, because a file is stored before its metadata.
+  await Promise.all(Array.from({ length: segments }, (_, segment) => add(itemChecks(read, sums, segment))));
+  if (found.size < maxFindings) await add(otherChecks(read, sums));
+  if (found.size >= maxFindings) return { found, suspects: read.suspects };
   return { found, suspects: new Set(sums.links.keys().take(maxFindings)) };
 };
 
@@ -125,13 +138,14 @@ export const checkInvariants = async (now: Date, progress: Progress = { items: 0
   const { found } = await readAll({ ...read, suspects: first.suspects });
   const latest = found.size > 0 ? (await readAll({ ...read, suspects: first.suspects })).found : found;
   return [...found]
+    .slice(0, maxFindings)
     .filter(([name]) => latest.has(name))
     .map(([, finding]) => finding)
     .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 };
 
 /** Reads the whole table and bucket, and returns the inconsistencies. The exit code is 1 if there are violations. */
-export const findProblems = async (): Promise<Finding[]> => {
+const findProblems = async (): Promise<Finding[]> => {
   const progress = { items: 0, files: 0 };
   const findings = await withProgress(
     () => checkInvariants(new Date(), progress),
@@ -142,12 +156,16 @@ export const findProblems = async (): Promise<Finding[]> => {
   return findings;
 };
 
-export const printProblems = (findings: readonly Finding[], { json }: Format): void =>
+const printProblems = (findings: readonly Finding[], { json }: Format): void =>
   findings.length > 0 || json ? printRows(findings, { json }, { whole: true }) : console.log("No problems found.");
 
 export const addCheckCommand = (program: Command): void => {
   program
     .command("check")
     .description("check that items and files are consistent; reads the whole table and bucket, and changes nothing")
-    .action(async (format: Format) => printProblems(await findProblems(), format));
+    .option("--table <name>", "check this table, such as a restored one, with the files of the target")
+    .action(async ({ table, ...format }: Format & { table?: string }) => {
+      if (table !== undefined) directTo({ TABLE_NAME: table });
+      printProblems(await findProblems(), format);
+    });
 };

@@ -3,11 +3,10 @@ import { ContinuousBackupsUnavailableException, DynamoDB, ResourceNotFoundExcept
 import { type Command, InvalidArgumentError } from "commander";
 import { clientSettings } from "../../../shared/deadline.ts";
 import { env } from "../../../shared/env.ts";
-import { directTo } from "../../local/environment.ts";
+import { recoveryDays } from "../../../shared/limits.ts";
 import { CommandError, UsageError } from "../cli/command-errors.ts";
 import { type Format, printJson } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
-import { findProblems, printProblems } from "./check.ts";
 
 /**
  * The command of "Restore" in infra/runbook.md. Each step first checks whether it is done, so repeating the command continues it.
@@ -126,22 +125,19 @@ const restore = async ({ to, as, poll, json }: Format & { to?: Date; as?: string
   else await existing(target);
   await withProgress(() => active(target, poll), `Restoring ${target} …`);
   await withProgress(() => configure(source, target, poll), `Changing the settings of ${target} …`);
-  directTo({ TABLE_NAME: target });
-  const findings = await findProblems();
   const settings = { restoredTable: target };
-  if (json) return printJson({ settings, findings });
-  printProblems(findings, { json });
-  console.log(
-    "To put the table into service, follow infra/runbook.md: deploy with --import-existing-resources and, in the stage's file,",
-  );
+  if (json) return printJson({ settings });
   printJson(settings);
+  console.error(
+    `To put the table into service, follow infra/runbook.md: deploy with --import-existing-resources and this in the stage's file. To check it, before or after: ./patchbay check --table ${target}`,
+  );
 };
 
 export const addRestoreCommand = (program: Command): void => {
   program
     .command("restore")
-    .description("restore the table to a point in time as a new table, with its settings and tags, and check it")
-    .option("--to <time>", "the point in time, in UTC, within the last 35 days", time)
+    .description("restore the table to a point in time as a new table, with its settings and tags")
+    .option("--to <time>", `the point in time, in UTC, within the last ${recoveryDays} days`, time)
     .option("--as <table>", "the name of the new table (default: the table's, with the time)")
     .option("--poll <seconds>", "how often to ask whether a change has ended", seconds, 10)
     .addHelpText(
