@@ -56,20 +56,20 @@ const allowTableKey = ({ key }: Storage, { mayWrite }: { mayWrite: boolean }) =>
   );
 
 /**
- * Allows actions on the items in partitions whose keys match `patterns`, with only these attributes if given. `ForAllValues` is also
- * true for a request without the condition key, which `Null` excludes.
+ * Allows actions on the items in partitions whose keys match `patterns`. `ForAllValues` is also true for a request without the
+ * condition key, which `Null` excludes.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-single-vs-multi-valued-context-keys.html
  */
-const allowKeys = (actions: readonly TableAction[], { table }: Storage, patterns: string[], attributes?: string[]) =>
+const allowKeys = (actions: readonly TableAction[], { table }: Storage, patterns: string[]) =>
   allow(tableActions(actions), table.tableArn, {
     "ForAllValues:StringLike": { "dynamodb:LeadingKeys": patterns },
-    ...(attributes && { "ForAllValues:StringEquals": { "dynamodb:Attributes": attributes } }),
-    Null: { "dynamodb:LeadingKeys": "false", ...(attributes && { "dynamodb:Attributes": "false" }) },
+    Null: { "dynamodb:LeadingKeys": "false" },
   });
 
 const partitions = (...of: readonly Key[]) => of.map(({ pk }) => pk);
 
 const orders = partitions(keys.order("*"), keys.request("*"));
+const accountOrders = partitions(keys.accountOrder("*", "*"));
 const identities = partitions(keys.apiKey("*"), keys.apiKeyId("*"), keys.user("*"), keys.childAccount(null, "*"));
 const accounts = partitions(keys.account("*"));
 const downloads = partitions(...(["order", "request"] as const).map((type) => keys.download({ type, id: "*" }, "*")));
@@ -106,10 +106,8 @@ export const denials = (
 const ordering = ["GetItem", "ConditionCheckItem", "PutItem", "UpdateItem"] as const;
 
 /**
- * Permissions to apply orders and requests. Conditions can test the partition key but not the sort key, and the list of an account's
- * orders is in the account's partition. Items written there may therefore have only a key and an id. A transaction writes to
- * partitions of two statements, and AWS does not document how it evaluates that. If it refuses, `orderingConditions: false` leaves
- * the denials.
+ * Permissions to apply orders and requests. A transaction reads and writes partitions of two statements, and AWS does not document
+ * how it evaluates that. If it refuses, `orderingConditions: false` leaves the denials.
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
  */
 export const orderingGrants = (
@@ -118,9 +116,8 @@ export const orderingGrants = (
 ): PolicyStatement[] => [
   ...(orderingConditions
     ? [
-        allowKeys(["GetItem", "ConditionCheckItem"], storage, [...accounts, ...orders]),
-        allowKeys(["PutItem", "UpdateItem"], storage, orders),
-        allowKeys(["PutItem"], storage, accounts, ["pk", "sk", "id"]),
+        allowKeys(["GetItem", "ConditionCheckItem"], storage, [...accounts, ...accountOrders, ...orders]),
+        allowKeys(["PutItem", "UpdateItem"], storage, [...accountOrders, ...orders]),
       ]
     : [allow(tableActions(ordering), storage.table.tableArn)]),
   ...denials(storage, ordering, ["accounts"]),
@@ -129,7 +126,7 @@ export const orderingGrants = (
 
 /** Permissions to apply every section. They exclude the partitions of switches, Idempotency-Keys and open checkouts. */
 export const tenancyGrants = (storage: Storage): PolicyStatement[] => [
-  allowKeys(ordering, storage, [...identities, ...accounts, ...orders]),
+  allowKeys(ordering, storage, [...identities, ...accounts, ...accountOrders, ...orders]),
   ...denials(storage, ordering, ["identities", "accounts"]),
   allowTableKey(storage, { mayWrite: true }),
 ];

@@ -108,7 +108,7 @@ export const settingDescriptions = {
   uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
   malwareScan: '`"tag"` scans each file; `true` also forwards only clean ones: see "The malware scan"',
   orderingConditions:
-    "whether the role of the ordering function allows by partition and attribute. `false`: by action only, with denials: see [the first day](#the-first-day)",
+    "whether the role of the ordering function allows by partition. `false`: by action only, with denials: see [the first day](#the-first-day)",
   apiLogsRole:
     'API Gateway writes all logs of a region with one role: `"own"`, which outlives this stack, or `"existing"`',
   architecture: 'of the functions: `"arm64"` or `"x86_64"`. Emulators use that of the machine',

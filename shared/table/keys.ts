@@ -55,6 +55,8 @@ const parent = ({ type, id }: ParentRef): Key => ownPartition(`${type === "order
 
 const accountsBelow = (parent: string | null) => (parent === null ? "ROOT_ACCOUNTS" : `ACCOUNT#${parent}`);
 
+const ordersOf = (account: string) => `ACCOUNT_ORDERS#${account}`;
+
 /** A resource with events in its partition. An attachment's events are in the partition of its order or request. */
 export type EventSubject = { readonly type: string; readonly id: string };
 
@@ -96,12 +98,13 @@ export const keys = {
   }),
   /** An account's entry below its parent. The parent of a root account is null. */
   childAccount: (parent: string | null, id: string): Key => ({ pk: accountsBelow(parent), sk: `CHILD#${id}` }),
-  /** The entries of an account's users, API keys and orders, so that one Query lists them. */
+  /** The entries of an account's users and API keys, so that one Query lists them. */
   accountUser: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `USER#${id}` }),
   accountKey: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `KEY#${id}` }),
-  accountOrder: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `ORDER#${id}` }),
+  /** The entry of an account's order. Who may write it, and apply orders, may not replace the account. */
+  accountOrder: (account: string, id: string): Key => ({ pk: ordersOf(account), sk: `ORDER#${id}` }),
   /** The entry of a request that the account owns in the order of an account above it. */
-  accountRequest: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `REQUEST#${id}` }),
+  accountRequest: (account: string, id: string): Key => ({ pk: ordersOf(account), sk: `REQUEST#${id}` }),
   order: (id: string): Key => parent({ type: "order", id }),
   request: (id: string): Key => parent({ type: "request", id }),
   parent,
@@ -154,7 +157,7 @@ export const collections = {
   childAccounts: (parent: string | null): Collection => ({ pk: accountsBelow(parent), prefix: "CHILD#" }),
   accountUsers: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "USER#" }),
   accountKeys: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "KEY#" }),
-  accountOrders: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "ORDER#" }),
+  accountOrders: (account: string): Collection => ({ pk: ordersOf(account), prefix: "ORDER#" }),
   events: (of: EventSubject): Collection => ({ pk: partitionOf(of), prefix: eventPrefix }),
   downloads: (of: EventSubject): Collection => ({ pk: downloadsOf(of), prefix: eventPrefix }),
   accountAndCounts: (id: string): Collection => ({ pk: `ACCOUNT#${id}`, prefix: "ACCOUNT" }),
@@ -165,7 +168,7 @@ export const collections = {
   openCheckouts: (): Collection => ({ pk: openCheckouts, prefix: "ORDER#" }),
   lateChanges: (): Collection => ({ pk: lateChanges, prefix: "ORDER#" }),
   lateChangesOf: (order: string): Collection => ({ pk: lateChanges, prefix: `ORDER#${order}#` }),
-  accountRequests: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "REQUEST#" }),
+  accountRequests: (account: string): Collection => ({ pk: ordersOf(account), prefix: "REQUEST#" }),
   deletedSwitches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "DELETED_SWITCH#" }),
   idempotency: (account: string): Collection => ({ pk: `IDEMPOTENCY#${account}`, prefix: "USED#" }),
   /** Everything in the partition of an item. */

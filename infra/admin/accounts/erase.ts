@@ -266,11 +266,12 @@ const eraseCallers = async (eraser: Eraser): Promise<void> => {
   }
 };
 
-/** Erases what is left in an account's partition, and then the account, unless it is gone. */
+/** Erases what is left in an account's partitions, and then the account, unless it is gone. */
 const eraseAccount = async (account: Account, eraser: Eraser, event?: Write): Promise<void> => {
   const own = keys.account(account.id);
   const isOther = ({ sk }: Item) => sk !== own.sk;
-  for await (const page of pagesOf(collections.partition(own))) await eraseItems(page.filter(isOther), eraser);
+  for (const key of [keys.accountOrder(account.id, ""), own])
+    for await (const page of pagesOf(collections.partition(key))) await eraseItems(page.filter(isOther), eraser);
   const parent = account.ancestors.at(-1);
   const unmet = await transact({
     account: { delete: own, when: { exists: true } },

@@ -31,8 +31,7 @@ it.each([
     "write accounts, and the lists and counts in their partitions",
     writes,
     keys.account("1").pk,
-    // The function for ordering systems may only put entries of an account's list of orders.
-    ["OperatorPolicy", ...switchWriters, "tenants-apply-orders-role", "tenants-apply-role"],
+    ["OperatorPolicy", ...switchWriters, "tenants-apply-role"],
   ],
   ["read switches", reads, keys.switch("1").pk, ["OperatorPolicy", ...switchWriters, ...switchReaders]],
   ["write switches", writes, keys.switch("1").pk, ["OperatorPolicy", ...switchWriters]],
