@@ -50,8 +50,15 @@ const saveQuery = (scope: Construct, { settings: { stackName }, logGroup }: Depl
     logGroups: [logGroup],
     queryString: new QueryString({
       fields: [
-        ...["@timestamp", "status", "route", ...parameters.map((name) => `path.${name}`), "created_id", "bytes"],
-        ...["owner_account_id", "request_id", "extended_request_id"],
+        "@timestamp",
+        "status",
+        "route",
+        ...parameters.map((name) => `path.${name}`),
+        "created_id",
+        "bytes",
+        "owner_account_id",
+        "request_id",
+        "extended_request_id",
       ],
       filterStatements: ['key_id = "<the id of the API key>"'],
       sort: "@timestamp asc",

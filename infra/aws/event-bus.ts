@@ -69,8 +69,14 @@ const readStream = ({ storage: { key }, deadLetters }: Deployment, stream: strin
 ];
 
 const ruleActions = [
-  ...["DeleteRule", "DescribeRule", "DisableRule", "EnableRule", "ListTargetsByRule", "PutRule"],
-  ...["PutTargets", "RemoveTargets"],
+  "DeleteRule",
+  "DescribeRule",
+  "DisableRule",
+  "EnableRule",
+  "ListTargetsByRule",
+  "PutRule",
+  "PutTargets",
+  "RemoveTargets",
 ].map((name) => `events:${name}`);
 const replayActions = ["events:CancelReplay", "events:DescribeReplay"];
 

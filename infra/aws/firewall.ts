@@ -74,7 +74,9 @@ const together = {
   aggregateKeyType: "CONSTANT",
   scopeDownStatement: {
     byteMatchStatement: {
-      ...{ fieldToMatch: { uriPath: {} }, positionalConstraint: "STARTS_WITH", searchString: "/" },
+      fieldToMatch: { uriPath: {} },
+      positionalConstraint: "STARTS_WITH",
+      searchString: "/",
       textTransformations: [{ priority: 0, type: "NONE" }],
     },
   },

@@ -149,24 +149,20 @@ const onCallStatements = (
     allow(
       on(
         "dynamodb",
-        ...[
-          "BatchWriteItem",
+        "BatchWriteItem",
           "DeleteItem",
           "DescribeContinuousBackups",
           "DescribeTable",
           "DescribeTimeToLive",
           "GetItem",
-        ],
-        ...[
-          "ListTagsOfResource",
+        "ListTagsOfResource",
           "PutItem",
           "Query",
           "RestoreTableToPointInTime",
           "Scan",
           "TagResource",
           "UpdateContinuousBackups",
-        ],
-        ...["UpdateItem", "UpdateTable", "UpdateTimeToLive"],
+        "UpdateItem", "UpdateTable", "UpdateTimeToLive",
       ),
       restoredTables(storage),
     ),

@@ -38,7 +38,10 @@ export const createRollout = (stack: Stack, { waves, last }: Rollout, alarmNamed
   const role = rolloutRole(stack, [...waves.flat(), last].map(asAlias));
   const release = (alias: Alias, alarms: readonly string[], deploymentConfig: ILambdaDeploymentConfig) =>
     new LambdaDeploymentGroup(alias, "Rollout", {
-      ...{ alias, application, role, deploymentConfig },
+      alias,
+      application,
+      role,
+      deploymentConfig,
       alarms: alarms.flatMap(alarmNamed),
     });
   for (const [index, wave] of waves.entries())

@@ -136,12 +136,15 @@ const Choice = z.strictObject({
 export type Settings = ReturnType<typeof readSettings>;
 
 const unsupportedByEmulators = {
-  ...{ account: null, region: null },
+  account: null, region: null,
   rollout: "all-at-once",
   domainName: null,
   certificateArn: null,
   malwareScan: false,
-  ...{ webAclArn: null, requestsPerKey: null, requestsPerAddress: null, requestsInTotal: null },
+  webAclArn: null,
+  requestsPerKey: null,
+  requestsPerAddress: null,
+  requestsInTotal: null,
 } as const;
 
 const folder = join(import.meta.dirname, "stages");

@@ -87,7 +87,10 @@ const namedSchemas: readonly NamedSchema[] = [
       ? [envelope(bodyName(route), "The body of a request.", route.reads.schema)]
       : [],
   ),
-  ...[pageInfo, ...contracts.flatMap(({ schemas }) => schemas), ...errorSchemas, ...eventSchemas],
+  pageInfo,
+  ...contracts.flatMap(({ schemas }) => schemas),
+  ...errorSchemas,
+  ...eventSchemas,
 ];
 
 /** The metadata that zod adds to a schema's JSON. `texts` become the descriptions of its properties. */

@@ -144,7 +144,13 @@ export const sentMetadataOf = (attachment: Attachment): SentMetadata => pick(Sen
 export const isUpToDate = ({ sent }: Pick<CarrierReceipt, "sent">, attachment: Attachment): boolean =>
   isDeepStrictEqual(sent, sentMetadataOf(attachment));
 
-const letterTypes = ["application/pdf", "image/tiff", "image/png", "image/jpeg"];
+/** The media types that a carrier takes as a letter of authorization, each with its name. */
+const letterTypes = new Map([
+  ["application/pdf", "PDF"],
+  ["image/tiff", "TIFF"],
+  ["image/png", "PNG"],
+  ["image/jpeg", "JPEG"],
+]);
 
 /** Returns why a carrier may refuse a letter of authorization days later, or null if no reason is known. Only operators see it. */
 export const warningOf = ({ file_hint, detected_type, encrypted }: Attachment): string | null => {
@@ -152,9 +158,9 @@ export const warningOf = ({ file_hint, detected_type, encrypted }: Attachment): 
   if (encrypted === true) return "The letter of authorization is encrypted.";
   if (detected_type === "application/pdf" && encrypted === null)
     return "Whether the letter of authorization is encrypted is not known.";
-  return letterTypes.includes(detected_type ?? "")
-    ? null
-    : "The letter of authorization is not a PDF, TIFF, PNG or JPEG.";
+  if (letterTypes.has(detected_type ?? "")) return null;
+  const names = new Intl.ListFormat("en-GB", { type: "disjunction" }).format(letterTypes.values());
+  return `The letter of authorization is not a ${names}.`;
 };
 
 export const FileData = z.object({

@@ -15,6 +15,7 @@ import {
 } from "../schema/documents.ts";
 import { pick, Timestamp } from "../schema/fields.ts";
 import type { ParentType } from "../table/keys.ts";
+import { forwardedTypes } from "../tenants/tenant-schema.ts";
 import * as schema from "./attachment-schema.ts";
 import * as rows from "./routes.ts";
 
@@ -113,7 +114,7 @@ const schemas = [
     schema.AttachmentChanges,
     pick(schema.AttachmentChanges, schema.metadataDescriptions),
   ),
-  ...[ofRequest, ofOrder, requestData, orderData, uploadData],
+  ofRequest, ofOrder, requestData, orderData, uploadData,
   named("FileData", "The stored file of an attachment.", schema.FileData, {
     bytes: "The size of the file, in bytes.",
     content_type: "The media type that the upload gave.",
@@ -221,8 +222,10 @@ const scope = {
   order: "The attachment belongs to the order and is available to every request in it.",
 };
 
-const forwarded =
-  "Checkout sends the attachments of each `ADD_MESSAGING_NUMBERS` request, and of its order, to the carrier. **An attachment that is created after the checkout does not reach the carrier**, although the response is 201: `include=forwarding` returns the state `none` and the reason.";
+const forwarded = [
+  `Checkout sends the attachments of each ${forwardedTypes.map((type) => `\`${type}\``).join(" or ")} request, and of its order, to the carrier.`,
+  "**An attachment that is created after the checkout does not reach the carrier**, although the response is 201: `include=forwarding` returns the state `none` and the reason.",
+].join(" ");
 
 const unusableUpload = (detail: string) => [problemIn("path", "/upload_id", "constraint.reference", detail)];
 

@@ -85,7 +85,9 @@ export const listReply = <T>(
 export const response = (requestId: string, status: number, { body, headers }: Reply): APIGatewayProxyResult => ({
   statusCode: status,
   headers: {
-    ...{ "Content-Type": "application/json", "Cache-Control": "no-store", "X-Request-Id": requestId },
+    "Content-Type": "application/json",
+    "Cache-Control": "no-store",
+    "X-Request-Id": requestId,
     ...(env.isDeployed() ? deployedHeaders : securityHeaders),
     ...headers,
   },

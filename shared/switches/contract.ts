@@ -143,7 +143,8 @@ export const switchContract: Contract = {
       mms_options: "Reserved. Always null.",
       ...timeProperties,
     }),
-    ...[associations, accountData],
+    associations,
+    accountData,
     { name: "AuthMethod", schema: SwitchData.shape.sms_auth_method },
   ],
 };

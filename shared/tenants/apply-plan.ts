@@ -61,7 +61,10 @@ export const planFile = async (document: unknown, origin: Origin, options: Optio
   const actor = onBehalfOf === undefined ? origin.actor : { ...origin.actor, on_behalf_of: onBehalfOf };
   const resolved: ToPlan = {
     ...(await resolve(file, problems)),
-    ...{ origin: { ...origin, actor }, isDry, precondition, warnings: [] },
+    origin: { ...origin, actor },
+    isDry,
+    precondition,
+    warnings: [],
   };
   const plan = <S extends SectionName>(section: S, planOne: PlanEntry<S>) => {
     const entries: ReadonlyMap<string, Sent<Entry<S>>> = file[section];
@@ -297,15 +300,15 @@ const planOrder: PlanEntry<"orders"> = (path, id, entry, resolved) => {
 
 const lettersOf = (type: string) => type.toUpperCase().replaceAll(/[\s_-]/g, "");
 
-/** Whether a type differs from the forwarded one only in case, separators or one letter. Its attachments would never be forwarded. */
+/** Whether a type differs from a forwarded one only in case, separators or one letter. Its attachments would never be forwarded. */
 const isMisspelt = (type: string) =>
-  type !== forwardableType && leven(lettersOf(type), lettersOf(forwardableType), { maxDistance: 2 }) < 2;
+  !isForwarded(type) && forwardedTypes.some((one) => leven(lettersOf(type), lettersOf(one), { maxDistance: 2 }) < 2);
 
 const planRequest: PlanEntry<"requests"> = (path, id, entry, resolved) => {
   const stored = resolved.stored.requests.get(id);
   const order = entry.order === undefined ? undefined : resolved.order(entry.order);
   const sentOwner = ownerId(entry.account, resolved);
-  const misspelt = `${entry.type} is never forwarded: the only type that is forwarded is ${forwardableType}`;
+  const misspelt = `${entry.type} is never forwarded. Forwarded types: ${forwardedTypes.join(", ")}`;
   if (entry.type !== undefined && isMisspelt(entry.type)) warn([...path, "type"], () => misspelt, resolved);
   if (stored) {
     reportImmutable(path, stored, { order: order?.id, account: sentOwner, type: entry.type }, resolved);
@@ -314,7 +317,7 @@ const planRequest: PlanEntry<"requests"> = (path, id, entry, resolved) => {
   const owner = entry.account === undefined ? order?.account : resolved.account(entry.account);
   if (owner && order?.account && !canAccess(order.account.id, owner))
     resolved.report([...path, "account"], "must be the account of the order or one below it");
-  if (order?.isSubmitted && entry.type === forwardableType)
+  if (order?.isSubmitted && isForwarded(entry.type))
     resolved.report([...path, "order"], "has been checked out at the carrier", "constraint.reference");
   const request: Request = {
     id,

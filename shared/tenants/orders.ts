@@ -2,7 +2,7 @@ import { collections, keys, type ParentRef } from "../table/keys.ts";
 import { parseItem, queryAll, readItem } from "../table/read.ts";
 import type { Owner } from "./access.ts";
 import { readAccount } from "./accounts.ts";
-import { type Account, forwardableType, Order, OrderRequest, type OrderState, Request } from "./tenant-schema.ts";
+import { type Account, isForwarded, Order, OrderRequest, type OrderState, Request } from "./tenant-schema.ts";
 
 /** An order or a request as the parent of attachments. */
 export type Parent = ParentRef & {
@@ -43,7 +43,7 @@ const findRequest = async (id: string): Promise<FoundParent | undefined> => {
   const read = async () => {
     const [account, order] = await Promise.all([readAccount(request.account), readOrder(request.order)]);
     if (!account || !order) return undefined;
-    const forwardable = request.type === forwardableType;
+    const forwardable = isForwarded(request.type);
     const { state, checked_out_at } = order;
     return { ...request, type: "request", account, state, checked_out_at, forwardable } as const;
   };
@@ -65,6 +65,6 @@ export async function* requestsOfOrder(order: string): AsyncGenerator<OrderReque
 /** Returns the ids of an order's requests whose attachments are forwarded, ascending. */
 export const forwardableRequests = async (order: string): Promise<string[]> => {
   const ids: string[] = [];
-  for await (const { id, type } of requestsOfOrder(order)) if (type === forwardableType) ids.push(id);
+  for await (const { id, type } of requestsOfOrder(order)) if (isForwarded(type)) ids.push(id);
   return ids;
 };

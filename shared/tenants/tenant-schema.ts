@@ -94,8 +94,10 @@ export const Request = z.object({
 });
 export type Request = z.infer<typeof Request>;
 
-/** Attachments of requests of this type, and those of their orders, are forwarded to the carrier. */
-export const forwardableType = "ADD_MESSAGING_NUMBERS";
+/** Attachments of requests of these types, and those of their orders, are forwarded to the carrier. */
+export const forwardedTypes = ["ADD_MESSAGING_NUMBERS"] as const;
+
+export const isForwarded = (type: unknown): boolean => forwardedTypes.some((one) => one === type);
 
 export const OrderRequest = z.pick(Request, { id: true, type: true, account: true });
 export type OrderRequest = z.infer<typeof OrderRequest>;

@@ -52,7 +52,9 @@ export const checkout = async (repetitions: number): Promise<Section> => {
     title: `Checkout, ${carrierMs} ms from the carrier: medians of ${repetitions}`,
     notes: [`A whole checkout, with ${latencyMs} ms added to each call to AWS, compared with that of one request.`],
     rows: shapes.map((shape) => ({
-      ...{ requests: shape.requests, "files of each": shape.files, s: round(msOf(shape) / 1000) },
+      requests: shape.requests,
+      "files of each": shape.files,
+      s: round(msOf(shape) / 1000),
       ratio: round(msOf(shape) / msOf(shapes[0])),
       target: "target" in shape ? shape.target : "",
     })),

@@ -40,8 +40,12 @@ it.each(measured)(
         .filter(({ operation }) => /^(Put|Update|Delete|TransactWrite)/.test(operation) === (kind === "write"))
         .reduce((sum, call) => sum + call.units, 0);
     const cost = {
-      ...{ states: entered, steps: called.length, tableCalls: calls.length, fileCalls },
-      ...{ readUnits: units("read"), writeUnits: units("write") },
+      states: entered,
+      steps: called.length,
+      tableCalls: calls.length,
+      fileCalls,
+      readUnits: units("read"),
+      writeUnits: units("write"),
     };
     expect([status, cost], textsToChange).toEqual(["SUCCEEDED", expected]);
   },

@@ -52,18 +52,19 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
       events: subjects.map(collections.events),
       orderRequests: [collections.orderRequests(order)],
       // These were seeded above, or created with the customer.
-      ...{ attachments: [], switches: [], accountAndCounts: [], childAccounts: [] },
+      attachments: [],
+      switches: [],
+      accountAndCounts: [],
+      childAccounts: [],
       // No endpoint reads these collections.
-      ...{
-        openCheckouts: [],
+      openCheckouts: [],
         lateChanges: [],
         lateChangesOf: [],
         downloads: [],
         deletedAttachments: [],
         accountRequests: [],
         deletedSwitches: [],
-      },
-      ...{ idempotency: [], partition: [] },
+      idempotency: [], partition: [],
     } satisfies Record<keyof typeof collections, readonly Collection[]>;
     const rest = { type: "PORT_IN", account };
     for (const [name, lists] of Object.entries(seeded))

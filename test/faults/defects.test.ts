@@ -31,10 +31,15 @@ const id = newId();
 const context = { awsRequestId: "1", functionName: "sweep", getRemainingTimeInMillis: () => 10_000 };
 const ended = { executionArn: "arn", name: "run", status: "FAILED", input: JSON.stringify({ order_id: id }) };
 const image = {
-  ...{ id: { S: "1" }, type: { S: "switch.created" }, at: { S: "2026-11-22T09:30:00.000Z" }, account: { S: "1" } },
+  id: { S: "1" },
+  type: { S: "switch.created" },
+  at: { S: "2026-11-22T09:30:00.000Z" },
+  account: { S: "1" },
   actor: { M: { type: { S: "operator" }, id: { S: "local" } } },
   resource: { M: { type: { S: "switch" }, id: { S: "1" }, version: { N: "1" } } },
-  ...{ parent: { NULL: true }, changed: { NULL: true }, request_id: { NULL: true } },
+  parent: { NULL: true },
+  changed: { NULL: true },
+  request_id: { NULL: true },
 };
 const batch = { Records: [{ dynamodb: { SequenceNumber: "1", NewImage: image } }] };
 

@@ -110,9 +110,14 @@ describe("the check of the invariants", () => {
     await write({ update: keys.switch(t.switch), set: { name: 1 }, when: {} });
     expect((await rules()).sort()).toEqual(
       [
-        ...["an attachment's id is a ULID", "attachment_count is exact", "a switch can be read"],
-        ...["a list's entry has its switch", "a list's entry has its switch", "a switch's name has its owner"],
-        ...["switch_count is exact", "switch_count is exact"],
+        "an attachment's id is a ULID",
+        "attachment_count is exact",
+        "a switch can be read",
+        "a list's entry has its switch",
+        "a list's entry has its switch",
+        "a switch's name has its owner",
+        "switch_count is exact",
+        "switch_count is exact",
       ]
         .map((rule) => `violation: ${rule}`)
         .sort(),

@@ -1,12 +1,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { propertiesOf } from "../../infra/openapi/schemas.ts";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
 import type { Route } from "../../shared/route.ts";
 import { routes } from "../../shared/routes.ts";
+import { pageParameters } from "../../shared/schema/documents.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { get } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
 import { apply } from "../support/fixtures/apply.ts";
-import { upload } from "../support/fixtures/attachments.ts";
+import { pageOf, upload } from "../support/fixtures/attachments.ts";
 import { newSwitch } from "../support/fixtures/switches.ts";
 import { allPermissions, tenants } from "../support/fixtures/tenants.ts";
 import { sentUpload } from "../support/fixtures/uploads.ts";
@@ -47,6 +49,9 @@ const permissionCases = ({ name, parent, permission: own }: Route) => {
     return { name: `${name} ${permission}`, permission, permissions };
   });
 };
+
+/** For each filter of a list, a value for which the list has fewer items. */
+const selective: Readonly<Record<string, string>> = { reference_id: crypto.randomUUID() };
 
 /** The id in a route's path below its parent. */
 const existingIn = ({ on, parent, resource }: Route) => (on === "upload" ? uploads.get(parent) : existing[resource]);
@@ -180,6 +185,15 @@ describe.each(all)("%s", (_, route, index) => {
       const response = await sendTo(route, { key: lackingKeys.get(name) });
       expectError(response, 403, deniedBody(permission), permission);
     }
+  });
+
+  const filters = route.reads.from === "query" ? Object.keys(propertiesOf(route.reads.schema)) : [];
+  it.runIf(route.operation === "index")("lists fewer items with each of its filters", async () => {
+    const path = pathOf(route, { parent: route.parent ? existing[route.parent] : "" });
+    const total = async (query: string) =>
+      pageOf(await call("GET", `${path}${query}`, { key: t.key("acme") })).total;
+    for (const name of filters.filter((one) => one !== "include" && !Object.hasOwn(pageParameters, one)))
+      expect(await total(`?${name}=${selective[name]}`), name).toBeLessThan(await total(""));
   });
 
   if (route.parent !== null) {

@@ -28,8 +28,16 @@ const get = (path: string) => call("GET", path, { key });
 
 /** Stored properties that callers do not get. */
 const internalProperties = [
-  ...["pk", "sk", "version", "account", "ancestors"],
-  ...["bytes", "sha256", "content_type", "detected_type", "encrypted"],
+  "pk",
+  "sk",
+  "version",
+  "account",
+  "ancestors",
+  "bytes",
+  "sha256",
+  "content_type",
+  "detected_type",
+  "encrypted",
 ];
 const visible = (kind: RegExp) =>
   items
@@ -181,7 +189,10 @@ describe("an item that cannot be read", () => {
 
   beforeAll(async () => {
     const attachments = all.map((one) => ({
-      ...{ ...readable, ...parent, id: one, sk: `ATTACHMENT#${one}` },
+      ...readable,
+      ...parent,
+      id: one,
+      sk: `ATTACHMENT#${one}`,
       name: broken.includes(one) ? 5 : "LOA",
     }));
     await put({ ...requestItem, ...parent, sk: parent.pk, id: id("Q9"), attachment_count: 5 }, ...attachments);

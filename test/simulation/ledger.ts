@@ -4,7 +4,7 @@ import { SentMetadata } from "../../shared/attachments/attachment-schema.ts";
 import { pick } from "../../shared/schema/fields.ts";
 import type { Item } from "../../shared/table/expressions.ts";
 import { keys } from "../../shared/table/keys.ts";
-import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
+import { isForwarded } from "../../shared/tenants/tenant-schema.ts";
 import { allItems, itemAt, itemsBelow } from "./table.ts";
 
 /** Records facts of a schedule that no participant knows, such as every version of each attachment and the order as it was sealed. */
@@ -102,7 +102,7 @@ export const orderPk = (): string => keys.order(ledger.order).pk;
 export const orderItem = (): Item => itemAt(keys.order(ledger.order)) ?? {};
 export const runItem = (): Item => itemAt(keys.checkout(ledger.order)) ?? {};
 export const forwardable = (): string[] =>
-  itemsBelow(orderPk(), "REQUEST#").flatMap((item) => (item.type === forwardableType ? [idOf(item)] : []));
+  itemsBelow(orderPk(), "REQUEST#").flatMap((item) => (isForwarded(item.type) ? [idOf(item)] : []));
 export const receiptsBelow = (request: string): Item[] => itemsBelow(keys.request(request).pk, "RECEIPT#");
 
 const attachmentsOf = (pk: string) => new Map(itemsBelow(pk, "ATTACHMENT#").map((item) => [idOf(item), item]));

@@ -16,7 +16,7 @@ import { errorNamed } from "../../infra/local/state-machine.ts";
 import { routes } from "../../shared/routes.ts";
 import { newId } from "../../shared/schema/fields.ts";
 import { keys } from "../../shared/table/keys.ts";
-import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
+import { forwardedTypes } from "../../shared/tenants/tenant-schema.ts";
 import { sha256Of } from "../support/fixtures/upload-content.ts";
 import { eventOf } from "../support/requests/event.ts";
 import { allCarts, isCheckedOut as isCartCheckedOut } from "./carrier.ts";
@@ -254,7 +254,7 @@ const applyRequest = ({ id, type }: Added) => {
 };
 
 const addRequest = async (named: string) => {
-  const request = { id: newId(), type: chance(`${named} type`) < 0.8 ? forwardableType : "PORT_IN" };
+  const request = { id: newId(), type: chance(`${named} type`) < 0.8 ? forwardedTypes[0] : "PORT_IN" };
   added.push(request);
   await applyRequest(request);
 };
@@ -314,8 +314,19 @@ const startAgain = async () => {
 
 /** Everything that customers, the ordering system and operators do, and how often. */
 const activities = [
-  ...[upload, upload, upload, upload, change, change, change, remove, remove, remove],
-  ...[list, addRequest, startAgain],
+  upload,
+  upload,
+  upload,
+  upload,
+  change,
+  change,
+  change,
+  remove,
+  remove,
+  remove,
+  list,
+  addRequest,
+  startAgain,
 ] as const;
 
 type Times = readonly [from: number, to: number];

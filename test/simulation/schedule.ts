@@ -4,7 +4,7 @@ import { signedPut } from "../../shared/attachments/files.ts";
 import { steps } from "../../shared/checkout/steps.ts";
 import { setLogOutput } from "../../shared/log.ts";
 import { dynamodb } from "../../shared/table/client.ts";
-import { forwardableType } from "../../shared/tenants/tenant-schema.ts";
+import { forwardedTypes } from "../../shared/tenants/tenant-schema.ts";
 import { apply } from "../support/fixtures/apply.ts";
 import { allPermissions } from "../support/fixtures/tenants.ts";
 import { beginCarrier, type Character, loseCarts, unusable } from "./carrier.ts";
@@ -102,7 +102,7 @@ const prepare = async (requests: number): Promise<Prepared> => {
   start(newTask("preparation"), 0, async () => {
     const types = Array.from({ length: requests }, (_, index) => [
       `request${index}`,
-      { order: "order", type: index === 2 ? "PORT_IN" : forwardableType },
+      { order: "order", type: index === 2 ? "PORT_IN" : forwardedTypes[0] },
     ]);
     const created = await apply({
       accounts: { acme: { name: "Acme", features: { ordering_attachment_access: true } } },

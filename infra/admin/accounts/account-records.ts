@@ -9,8 +9,19 @@ import { inOrder } from "../cli/lookups.ts";
 /** Everything that an account and those below it have, found by keys. Memory holds some pages of it, however much there is. */
 
 export const recordKinds = [
-  ...["accounts", "users", "keys", "switches", "orders", "requests", "attachments", "receipts", "checkouts"],
-  ...["uploads", "unfinished_deletes", "idempotency_keys", "events"],
+  "accounts",
+  "users",
+  "keys",
+  "switches",
+  "orders",
+  "requests",
+  "attachments",
+  "receipts",
+  "checkouts",
+  "uploads",
+  "unfinished_deletes",
+  "idempotency_keys",
+  "events",
 ] as const;
 
 export type AccountRecord = { readonly kind: string; readonly item: Item & Key };

@@ -37,9 +37,16 @@ type NewKey = { readonly account: string; readonly user: string; readonly label?
 
 /** If the user of a key is disabled, every request returns 401. */
 const keyDetails = async ({ id, account, user, sha256, ...key }: StoredKey) => ({
-  ...{ id, account, user, user_disabled: (user && (await readUser(user))?.disabled) ?? null },
-  ...{ label: key.label, inserted_at: key.inserted_at, expires_at: key.expires_at, revoked: key.revoked },
-  ...{ replaced_by: key.replaced_by, sha256 },
+  id,
+  account,
+  user,
+  user_disabled: (user && (await readUser(user))?.disabled) ?? null,
+  label: key.label,
+  inserted_at: key.inserted_at,
+  expires_at: key.expires_at,
+  revoked: key.revoked,
+  replaced_by: key.replaced_by,
+  sha256,
 });
 
 /** Issues a key like `old`, which then expires after the overlap. */

@@ -59,7 +59,9 @@ const startRestore = async (source: string, target: string, to: Date): Promise<v
   const found = await describe(target);
   if (!found) {
     await client.restoreTableToPointInTime({
-      ...{ SourceTableName: source, TargetTableName: target, RestoreDateTime: to },
+      SourceTableName: source,
+      TargetTableName: target,
+      RestoreDateTime: to,
       ...(OnDemandThroughput && { OnDemandThroughputOverride: OnDemandThroughput }),
     });
     return;

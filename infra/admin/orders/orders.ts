@@ -5,7 +5,7 @@ import { checkoutLimits } from "../../../shared/checkout/limits.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { getMany, parseItem } from "../../../shared/table/read.ts";
 import { requestsOfOrder } from "../../../shared/tenants/orders.ts";
-import { OrderState, Request } from "../../../shared/tenants/tenant-schema.ts";
+import { forwardedTypes, OrderState, Request } from "../../../shared/tenants/tenant-schema.ts";
 import { UsageError } from "../cli/command-errors.ts";
 import { ask } from "../cli/confirm.ts";
 import {
@@ -252,7 +252,7 @@ type NewRequest = Format & Caller & { readonly order: string; readonly type: str
 export const addRequestCommands = (request: Command): void => {
   addChange(request, "create", "create a request within an order")
     .requiredOption("--order <id>", "the order", parseId)
-    .requiredOption("--type <type>", "ADD_MESSAGING_NUMBERS, or any other type")
+    .requiredOption("--type <type>", `${forwardedTypes.join(", ")}, or any other type`)
     .option("--account <id>", "the account that owns it: the order's account (the default) or one below it", parseId)
     .action(async ({ order, type, account, ...called }: NewRequest) => {
       const { create } = await import("../accounts/apply-command.ts");

@@ -7,7 +7,7 @@ import type { Item } from "../../../shared/table/expressions.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get, parseItem } from "../../../shared/table/read.ts";
 import { requestsOfOrder } from "../../../shared/tenants/orders.ts";
-import { forwardableType, Order, Request } from "../../../shared/tenants/tenant-schema.ts";
+import { isForwarded, Order, Request } from "../../../shared/tenants/tenant-schema.ts";
 import { inOrder } from "../cli/lookups.ts";
 
 /**
@@ -57,7 +57,7 @@ const requestReport = async (item: Item | undefined, state: Order["state"], ofOr
   const { id, account, order, type } = parseItem(Request, item);
   const about = { id, account, order, type };
   const own = await attachmentsOf({ type: "request", id });
-  if (type !== forwardableType) return { ...about, attachments: own.map((owned) => reported(owned, null)) };
+  if (!isForwarded(type)) return { ...about, attachments: own.map((owned) => reported(owned, null)) };
   const receipts = new Map((await receiptsOf(id)).map((receipt) => [receipt.attachment, receipt]));
   const missing: ReportedReceipt | null = state === "CART" ? { state: "pending" } : null;
   const present = [...own, ...ofOrder].map((owned) => {

@@ -16,7 +16,10 @@ const reportEnd = (run: string, order?: string, executionArn = "", redriveCount 
   handler({
     "detail-type": "Step Functions Execution Status Change",
     detail: {
-      ...{ executionArn, name: run, status: "FAILED", redriveCount },
+      executionArn,
+      name: run,
+      status: "FAILED",
+      redriveCount,
       ...(order && { input: JSON.stringify({ order_id: order.toLowerCase() }) }),
     },
   });

@@ -189,8 +189,15 @@ const faults: readonly (readonly [fault: string, check: string, fault: Fault])[]
       const reply = next();
       if (call.method === "PUT" && !call.form && !cart.checked_out)
         cart.held[placeIn(call)] = {
-          ...{ request_id: placeIn(call).split("/")[0] ?? "", attachment_id: placeIn(call).split("/")[1] ?? "" },
-          ...{ name: "", notes: null, file_hint: "LOA", filename: "", bytes: 0, sha256: "", received: 1 },
+          request_id: placeIn(call).split("/")[0] ?? "",
+          attachment_id: placeIn(call).split("/")[1] ?? "",
+          name: "",
+          notes: null,
+          file_hint: "LOA",
+          filename: "",
+          bytes: 0,
+          sha256: "",
+          received: 1,
           idempotency_key: call.idempotencyKey,
         };
       return reply;

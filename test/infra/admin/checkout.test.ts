@@ -85,8 +85,13 @@ describe("order checkout and order show", () => {
     ]);
     expect(await adminJson(["order", "list", "--account", account])).toEqual([
       {
-        ...{ id, account, state: "CHECKED_OUT", last_run: "SUCCEEDED", failure: null },
-        ...{ ended_at: runs[0].ended_at, attachments: 2 },
+        id,
+        account,
+        state: "CHECKED_OUT",
+        last_run: "SUCCEEDED",
+        failure: null,
+        ended_at: runs[0].ended_at,
+        attachments: 2,
       },
     ]);
   });

@@ -58,8 +58,14 @@ describe("account erase", () => {
     };
     const printed = await adminJson(["account", "erase", top.account]);
     expect(printed).toEqual({
-      ...{ account: top.account, name: "Zebra 0", ...numbers, checkouts: 2, uploads: 4, unfinished_deletes: 2 },
-      ...{ idempotency_keys: 2, events: printed.events },
+      account: top.account,
+      name: "Zebra 0",
+      ...numbers,
+      checkouts: 2,
+      uploads: 4,
+      unfinished_deletes: 2,
+      idempotency_keys: 2,
+      events: printed.events,
     });
     expect(await admin(["account", "erase", top.account])).toMatchObject({
       code: 0,
@@ -81,17 +87,15 @@ describe("account erase", () => {
     const { numbers } = await adminJson(["account", "erase", top.account]).then((numbers) => ({ numbers }));
     const allowAll = allowOnly("OperatorPolicy");
     const printed = await adminJson([
-      ...[
-        "account",
-        "erase",
-        top.account.toLowerCase(),
-        "--yes",
-        "Zebra 0",
-        "--wait",
-        "0",
-        "--on-behalf-of",
-        "Ticket 1",
-      ],
+      "account",
+      "erase",
+      top.account.toLowerCase(),
+      "--yes",
+      "Zebra 0",
+      "--wait",
+      "0",
+      "--on-behalf-of",
+      "Ticket 1",
     ]);
     allowAll();
     expect(printed).toEqual({ ...numbers, erased: true });
@@ -107,8 +111,12 @@ describe("account erase", () => {
     const { events } = await adminJson(["history", "account", top.account]);
     expect(events).toEqual([
       expect.objectContaining({
-        ...{ type: "account.erased", account: top.account, resource: { type: "account", id: top.account, version: 2 } },
-        ...{ numbers: kinds, actor: { type: "operator", id: "local", on_behalf_of: "Ticket 1" }, parent: null },
+        type: "account.erased",
+        account: top.account,
+        resource: { type: "account", id: top.account, version: 2 },
+        numbers: kinds,
+        actor: { type: "operator", id: "local", on_behalf_of: "Ticket 1" },
+        parent: null,
       }),
     ]);
     expect((await adminJson(["history", "account", reseller.id])).events.at(-1)).toEqual(events[0]);
@@ -186,7 +194,8 @@ describe("account erase", () => {
       ] as const)
         expect(await admin(["apply", "-"], { input: JSON.stringify(document) })).toEqual(failure(1, detail));
       expect(await beginRun({ order_id: top.order, run: "new" }, new Date())).toMatchObject({
-        ...{ next: "FAIL", reason: "The order's account is being erased." },
+        next: "FAIL",
+        reason: "The order's account is being erased.",
       });
       expect((await erase(top.account)).code).toBe(0);
       expect(await afterwards()).toEqual([erasure(top.account)]);
@@ -207,7 +216,8 @@ describe("account erase", () => {
     );
     marking(keys.order(top.order), " CHECKOUT", { erasing: ["other"] });
     expect(await beginRun({ order_id: top.order, run: "new" }, new Date())).toMatchObject({
-      ...{ next: "FAIL", reason: "The order's account is being erased." },
+      next: "FAIL",
+      reason: "The order's account is being erased.",
     });
     expect(await get(keys.checkout(top.order))).toMatchObject({ run: "last" });
   });

@@ -66,7 +66,9 @@ describe("account export", () => {
     const { account: _, name: _name, ...numbers } = await adminJson(["account", "erase", tree.top.account]);
     const allowAll = allowOnly("OperatorPolicy");
     expect(await adminJson(["account", "export", tree.top.account.toLowerCase(), "--to", folder])).toEqual({
-      ...{ account: tree.top.account, folder, ...numbers },
+      account: tree.top.account,
+      folder,
+      ...numbers,
     });
     allowAll();
     for (const [kind, count] of Object.entries(numbers)) expect([kind, linesOf(kind).length]).toEqual([kind, count]);
@@ -79,11 +81,9 @@ describe("account export", () => {
     }
     expect(attachments).toContainEqual(
       expect.objectContaining({
-        ...{
-          name: "Zebra letter",
-          notes: "Zebra notes\u2028\u2029\u{1f993}",
-          parent: { type: "request", id: tree.top.request },
-        },
+        name: "Zebra letter",
+        notes: "Zebra notes\u2028\u2029\u{1f993}",
+        parent: { type: "request", id: tree.top.request },
       }),
     );
     for (const name of ["pk", "sk", "write_id"]) expect(linesOf("receipts")[0]).not.toHaveProperty(name);

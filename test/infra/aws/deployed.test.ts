@@ -197,11 +197,11 @@ describe("only these", () => {
       ],
       "CodeDeploy reads alarms by their names": ["cloudwatch:DescribeAlarms on *"],
       "Metrics, alarms and dashboards have no resources": [
-        ...["DescribeAlarmHistory", "GetDashboard", "GetMetricData", "GetMetricStatistics"],
-        ...["ListDashboards", "ListMetrics"],
+        "DescribeAlarmHistory", "GetDashboard", "GetMetricData", "GetMetricStatistics",
+        "ListDashboards", "ListMetrics",
       ].map((name) => `cloudwatch:${name} on *`),
       "Results of queries have no resources": [
-        ...["DescribeQueryDefinitions", "GetLogRecord", "GetQueryResults", "StopQuery"],
+        "DescribeQueryDefinitions", "GetLogRecord", "GetQueryResults", "StopQuery",
       ].map((name) => `logs:${name} on *`),
       "`doctor` lists trails, whose names it does not know": [
         "cloudtrail:DescribeTrails on *",
@@ -469,7 +469,10 @@ it("the stack policy refuses to delete and to replace what holds data or an addr
   const refusing = (types: readonly string[]) => [
     { Effect: "Allow", Principal: "*", Action: "Update:*", Resource: "*" },
     {
-      ...{ Effect: "Deny", Principal: "*", Resource: "*", Action: ["Update:Delete", "Update:Replace"] },
+      Effect: "Deny",
+      Principal: "*",
+      Resource: "*",
+      Action: ["Update:Delete", "Update:Replace"],
       Condition: { StringEquals: { ResourceType: types.map((type) => `AWS::${type}`) } },
     },
   ];
@@ -495,7 +498,8 @@ it("the stack policy refuses to delete and to replace what holds data or an addr
 it("an event that the bus refuses holds up a tenth of its shard, and not the rest of its batch", () => {
   for (const { properties } of ofKind("Lambda::EventSourceMapping"))
     expect(properties).toMatchObject({
-      ...{ ParallelizationFactor: 10, BisectBatchOnFunctionError: true },
+      ParallelizationFactor: 10,
+      BisectBatchOnFunctionError: true,
       FunctionResponseTypes: ["ReportBatchItemFailures"],
     });
 });

@@ -45,12 +45,13 @@ it("npm start in a shell that is set up for AWS uses none of its credentials, no
   const file = join(newFolder(), "config");
   writeFileSync(file, "[default]\nuse_fips_endpoint = true\nuse_dualstack_endpoint = true\nregion = eu-central-1\n");
   const ofShell = {
-    ...{ AWS_PROFILE: "absent", AWS_SESSION_TOKEN: "token", AWS_REGION: "eu-central-1", AWS_CONFIG_FILE: file },
-    ...{
-      AWS_USE_FIPS_ENDPOINT: "true",
-      AWS_USE_DUALSTACK_ENDPOINT: "true",
-      AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: "true",
-    },
+    AWS_PROFILE: "absent",
+    AWS_SESSION_TOKEN: "token",
+    AWS_REGION: "eu-central-1",
+    AWS_CONFIG_FILE: file,
+    AWS_USE_FIPS_ENDPOINT: "true",
+    AWS_USE_DUALSTACK_ENDPOINT: "true",
+    AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: "true",
   };
   const service = await services.start([], ofShell);
   expect(await list(service)).toBe(200);

@@ -4,9 +4,9 @@ import { receiptsOf } from "../../../shared/checkout/plan.ts";
 import { collections, keys } from "../../../shared/table/keys.ts";
 import { get, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { forwardableType } from "../../../shared/tenants/tenant-schema.ts";
 import { storeRun } from "../../support/fixtures/runs.ts";
 import { stepByStep, storedOrder } from "../../support/fixtures/step-by-step.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 
 await stepByStep();
 
@@ -15,7 +15,7 @@ const days = 86_400;
 
 /** An order with two requests, and an attachment with notes of each kind, of which the carrier has both under every request. */
 const forwardedOrder = async () => {
-  const order = await storedOrder(forwardableType, forwardableType);
+  const order = await storedOrder(addMessagingNumbers, addMessagingNumbers);
   const attached = [await order.attach("order"), await order.attach(0)] as const;
   await order.update("order", attached[0], { notes });
   await order.update(0, attached[1], { notes });
@@ -96,7 +96,7 @@ describe("the receipts of a deleted attachment", () => {
   });
 
   it("are not looked for if the order has never been checked out, or is gone", async () => {
-    const { attached, remove } = await storedOrder(forwardableType).then(async (order) => ({
+    const { attached, remove } = await storedOrder(addMessagingNumbers).then(async (order) => ({
       ...order,
       attached: [await order.attach(0), await order.attach("order")] as const,
     }));

@@ -16,7 +16,6 @@ import { submitOrder } from "../../../shared/checkout/submit.ts";
 import { collections, keys } from "../../../shared/table/keys.ts";
 import { get, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { forwardableType } from "../../../shared/tenants/tenant-schema.ts";
 import {
   beforeTableCall,
   interceptTableCalls,
@@ -37,6 +36,7 @@ import {
   storedOrder,
   was503,
 } from "../../support/fixtures/step-by-step.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
 import type { CarrierResponse } from "../../support/servers/scripted-carrier.ts";
 
@@ -80,7 +80,7 @@ describe("forwarding an order", () => {
   });
 
   it("of many requests makes sixteen calls at once, in one pool, and none after a carrier that is busy", async () => {
-    const { order, requests, state, attach } = await storedOrder(...Array<string>(18).fill(forwardableType));
+    const { order, requests, state, attach } = await storedOrder(...Array<string>(18).fill(addMessagingNumbers));
     await running(order);
     await Promise.all(requests.map((_, index) => attach(index)));
     let [most, atOnce] = [0, 0];
@@ -592,7 +592,7 @@ const duringFirstCall = (act: () => Promise<unknown>, response: CarrierResponse 
 
 /** An order with two requests, the first of which has an attachment. */
 const started = async () => {
-  const all = await storedOrder(forwardableType, forwardableType);
+  const all = await storedOrder(addMessagingNumbers, addMessagingNumbers);
   await running(all.order);
   const own = await all.attach(0);
   const receiptsOfBoth = async () => (await Promise.all(all.requests.map(receiptsOf))).flat();

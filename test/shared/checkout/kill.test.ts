@@ -21,7 +21,10 @@ import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
 /** Each step of a successful run, and each kind of call to the carrier. */
 const places = [
   ...steps.map(({ name }) => name).filter((name) => name !== "checkout/fail"),
-  ...["PUT", "POST", "DELETE", "GET"],
+  "PUT",
+  "POST",
+  "DELETE",
+  "GET",
 ];
 /** A sample has one in nine, before some places and after others. */
 const moments = sampleOf(

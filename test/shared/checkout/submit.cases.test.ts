@@ -7,7 +7,6 @@ import { submitOrder } from "../../../shared/checkout/submit.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { forwardableType } from "../../../shared/tenants/tenant-schema.ts";
 import { beforeTableCall, isWrite } from "../../support/fault-proxy/table-proxy.ts";
 import {
   at,
@@ -25,6 +24,7 @@ import {
   storedOrder,
   was503,
 } from "../../support/fixtures/step-by-step.ts";
+import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import type { CarrierResponse } from "../../support/servers/scripted-carrier.ts";
 
 /** Decisions of the step `submit` that whole checkouts do not show. */
@@ -51,7 +51,7 @@ const stopping = { status: "STOPPING", next_try_at: null };
 
 describe("the checkout of the cart", () => {
   it("waits while Secrets Manager is unavailable, without a doubt: nothing was sent", async () => {
-    const { order, state } = await storedOrder(forwardableType);
+    const { order, state } = await storedOrder(addMessagingNumbers);
     await running(order);
     vi.stubEnv("CARRIER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:000000000000:secret:unavailable");
     vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", "http://127.0.0.1:1");
@@ -138,7 +138,7 @@ describe("the checkout of the cart", () => {
     ["has waited too long", [busy], 10, fails, doubted({ ...stopping, failure: "fault" })],
     ["has waited too long for a carrier that has not acted", [[429, later]], 10, fails, open(stopping)],
   ])("%s", async (_, responses, consecutive_waits, next, { run, sealed }) => {
-    const { order, state } = await storedOrder(forwardableType);
+    const { order, state } = await storedOrder(addMessagingNumbers);
     await running(order);
     const calls = carrier.respondInTurn(...responses);
     expect(await submitOrder({ ...(await state()), consecutive_waits })).toMatchObject(next);
@@ -182,7 +182,7 @@ describe("the checkout of the cart", () => {
     ["somebody else's 409: a doubt if it cannot say", foreign, 501, fails, doubted(refusedAs("fault"))],
     ["a 409, once it is available", conflict("checked out"), busy, wait(60), doubted({ accepted: null })],
   ])("is asked for after %s", async (_, response, answer, next, { run, sealed }) => {
-    const { order, state } = await storedOrder(forwardableType);
+    const { order, state } = await storedOrder(addMessagingNumbers);
     await running(order);
     const calls = carrier.respondInTurn(response, answer);
     expect(await submitOrder(await state())).toMatchObject(next);
@@ -191,7 +191,7 @@ describe("the checkout of the cart", () => {
   });
 
   it("that was accepted and not completed is only asked for until it is, with the seal in place", async () => {
-    const { order, ref, state } = await storedOrder(forwardableType);
+    const { order, ref, state } = await storedOrder(addMessagingNumbers);
     await running(order);
     const calls = carrier.respondInTurn(204, says(false), says(false), busy, says(false), 404);
     const waiting = { ...(await state()), run: "this" };
@@ -214,7 +214,7 @@ describe("the checkout of the cart", () => {
   });
 
   it("that the carrier has called open is not done because a later response cannot say", async () => {
-    const { order, state } = await storedOrder(forwardableType);
+    const { order, state } = await storedOrder(addMessagingNumbers);
     await running(order, { outcome_unknown: true, sealed: true, accepted: "open" });
     carrier.respondInTurn(404);
     expect(await submitOrder({ ...(await state()), run: "this" })).toMatchObject({ next: "WAIT_TO_SUBMIT" });
@@ -226,7 +226,7 @@ describe("the checkout of the cart", () => {
     ["its own words", [422], fails, open(stopping).run],
     ["a proxy's 403, so the doubt stays", [403], fails, doubted(stopping).run],
   ])("is repeated once no attempt can act, and then settled by %s", async (_, responses, next, run) => {
-    const { order, state } = await storedOrder(forwardableType);
+    const { order, state } = await storedOrder(addMessagingNumbers);
     await running(order);
     carrier.respondInTurn(504, 409);
     const waiting = await submitOrder(await state());
@@ -274,7 +274,7 @@ describe("the checkout of the cart", () => {
   });
 
   it("is requested only of the carrier that has got everything: another one gets everything first", async () => {
-    const { order, state } = await storedOrder(forwardableType);
+    const { order, state } = await storedOrder(addMessagingNumbers);
     await running(order);
     const forwarded = await state();
     vi.stubEnv("CARRIER_URL", `${carrier.url}/v2`);

@@ -109,7 +109,13 @@ it.each([
 
 describe("an attachment", () => {
   const stored = {
-    ...{ ...minimalMetadata("LOA"), id: ulid, filename: "a", inserted_at: at, updated_at: at, version: 1, bytes: 1 },
+    ...minimalMetadata("LOA"),
+    id: ulid,
+    filename: "a",
+    inserted_at: at,
+    updated_at: at,
+    version: 1,
+    bytes: 1,
     sha256: "0",
     content_type: "a/b",
     detected_type: null,

@@ -88,7 +88,7 @@ it.each([
   [forwarded, null],
 ])("warns of a request whose type is nearly the one that is forwarded: %s is taken for %s", async (type, nearest) => {
   const { order = "" } = await stored();
-  const detail = `${type.trim()} is never forwarded: the only type that is forwarded is ${nearest}`;
+  const detail = `${type.trim()} is never forwarded. Forwarded types: ${nearest}`;
   const warnings = nearest === null ? undefined : [{ pointer: "/requests/a~1b/type", detail }];
   const made = await applied({ requests: { "a/b": { order, type } } });
   expect(made).toMatchObject({ requests: { "a/b": { status: "created" } } });
@@ -109,7 +109,10 @@ it("writes at most 100 items in one transaction, the moved versions of orders in
 
 it("names everything that is wrong with the form of a file at once", async () => {
   const file = {
-    ...{ $schema: "s", dry_run: "yes", reqests: {}, others: {} },
+    $schema: "s",
+    dry_run: "yes",
+    reqests: {},
+    others: {},
     accounts: { a: { id: "x", name: "A" }, ["n".repeat(255)]: { name: "A" }, ["n".repeat(256)]: { name: "A" } },
     users: { u: { account: 7, permissions: ["bad perm"] } },
     keys: [],
@@ -192,7 +195,9 @@ it("shows of each order its state, and how its last run ended", async () => {
     run: { put: { ...keys.checkout(order), status: "FAILED", failure: "refused", reason: "Unsigned." } },
   });
   expect((await ordersOf({ old: { id: order } })).old).toEqual({
-    ...{ id: order, status: "unchanged", state: "CART" },
+    id: order,
+    status: "unchanged",
+    state: "CART",
     last_run: { status: "FAILED", failure: "refused" },
   });
 });

@@ -34,7 +34,7 @@ const choices = {
       carrierUrl: "https://carrier.example",
       pageEmail: "operators@example.com",
       ticketEmail: "office@example.com",
-      ...{ requestsPerKey: null, requestsPerAddress: null, requestsInTotal: null },
+      requestsPerKey: null, requestsPerAddress: null, requestsInTotal: null,
       webAclArn: "arn:aws:wafv2:us-east-1:111122223333:regional/webacl/1",
       domainName: "api.example.com",
       certificateArn: "arn:aws:acm:us-east-1:111122223333:certificate/1",
