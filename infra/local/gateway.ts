@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Semaphore } from "async-mutex";
 import type { APIGatewayProxyResult, Context } from "aws-lambda";
 import pLimit from "p-limit";
 import { env } from "../../shared/env.ts";
@@ -29,8 +28,8 @@ const maxEventBytes = 6 * 1024 * 1024;
 
 /** The SDK's clients have 50 connections, and the time that a call waits for one counts towards its timeout. Other requests wait here. */
 const maxRequests = 40;
-/** How many bytes of large bodies are in memory at a time. A body waits here before it is read. */
-const maxBufferedBytes = 40 * 1024 * 1024;
+/** How many bodies may be larger than `largeBytes` at a time. Others wait there, and are read on when their turn comes. */
+const maxLargeBodies = 10;
 const largeBytes = 64 * 1024;
 
 /** How long requests in progress may take once the gateway closes. */
@@ -62,6 +61,8 @@ export type GatewayOptions = {
   readonly port: number;
   readonly throttle?: Throttle | undefined;
   readonly functionTimeoutMs?: number;
+  /** How long the next bytes of a body may take. */
+  readonly silenceMs?: number;
   readonly onRequest?: ((served: Served) => void) | undefined;
   /** Handles requests that only the local gateway supports, such as the documentation. Returns false for all others. */
   readonly extra?:
@@ -113,11 +114,11 @@ const send = (outgoing: ServerResponse, { status, headers, body }: Response) => 
 };
 
 const requestHandler = (options: GatewayOptions) => {
-  const { routes, throttle } = options;
+  const { routes, throttle, silenceMs = 29_000 } = options;
   const match = matcher(routes);
   const hasCapacity = throttle ? tokenBucket(throttle) : () => true;
   const queued = pLimit(maxRequests);
-  const buffer = new Semaphore(maxBufferedBytes);
+  const large = pLimit(maxLargeBodies);
   return async (incoming: IncomingMessage, target: Target | undefined, requestId: string): Promise<Outcome> => {
     const reject = (error: errors.ApiError, status?: number) => ({
       response: errorResponse(error, requestId, status),
@@ -126,41 +127,61 @@ const requestHandler = (options: GatewayOptions) => {
     if (incoming.httpVersion === "1.1" && incoming.headers.host === undefined)
       return reject(errors.malformed("has no Host header"), 400);
     const matched = target && match(incoming.method ?? "", target.pathname);
+    const reader = bodyReader(incoming, silenceMs);
     const handle = async (): Promise<Outcome> => {
-      const body = await readBody(incoming);
+      await reader.readTo(Number.POSITIVE_INFINITY);
+      const body = reader.body();
       if (!body) return { response: bodyTooLarge };
       if (!target || !matched) return reject(errors.notFound());
       const event = proxyEvent(incoming, matched, target, body, requestId);
       if (eventBytes(event) > maxEventBytes) return reject(tooLarge(matched.route));
       return queued(() => invoke(options, matched, event));
     };
-    const bytes = declaredBytes(incoming);
-    return bytes > largeBytes ? buffer.runExclusive(handle, bytes) : handle();
+    try {
+      // What a body announces counts for nothing, so one that does not arrive keeps no other waiting.
+      return (await reader.readTo(largeBytes)) ? await handle() : await large(handle);
+    } catch (error) {
+      if (error !== silence) throw error;
+      const late = errors.malformed(`stopped arriving: no byte came for ${silenceMs / 1000} seconds`);
+      const { headers, ...response } = errorResponse(late, requestId, 408);
+      return { response: { ...response, headers: { ...headers, Connection: "close" } } };
+    }
   };
-};
-
-/**
- * The bytes that a body may take. This is its declared length or, if it comes in chunks, the limit. Of a larger body, only the
- * limit is kept.
- */
-const declaredBytes = ({ headers }: IncomingMessage): number => {
-  if (headers["transfer-encoding"] !== undefined) return maxBodyBytes;
-  return Math.min(Number(headers["content-length"] ?? 0), maxBodyBytes);
 };
 
 /** The bytes of an event as JSON. Its body is base64, which needs no escapes, so it is not serialized to be counted. */
 const eventBytes = ({ body, ...rest }: GatewayEvent): number =>
   Buffer.byteLength(JSON.stringify({ ...rest, body: "" })) + (body?.length ?? 2);
 
-/** Returns undefined if a body is larger than the limit. Reads it to its end, so that the client gets the response. */
-const readBody = async (incoming: IncomingMessage): Promise<Buffer | undefined> => {
+/** What reading a body throws if its next bytes take too long. */
+const silence = new Error("The body stopped arriving.");
+
+const bodyReader = (incoming: IncomingMessage, silenceMs: number) => {
+  const arriving: AsyncIterator<Buffer> = incoming[Symbol.asyncIterator]();
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of incoming) {
-    length += chunk.length;
-    if (length <= maxBodyBytes) chunks.push(chunk);
-  }
-  return length <= maxBodyBytes ? Buffer.concat(chunks) : undefined;
+  return {
+    /** Reads until the body has more than this many bytes, or ends. Returns whether it has ended. */
+    readTo: async (bytes: number): Promise<boolean> => {
+      const { promise: silent, reject } = Promise.withResolvers<never>();
+      const timer = setTimeout(reject, silenceMs, silence);
+      try {
+        while (length <= bytes) {
+          const { done, value } = await Promise.race([arriving.next(), silent]);
+          if (done) return true;
+          timer.refresh();
+          length += value.length;
+          // A body that is too large is read to its end, so that the client gets the response.
+          if (length <= maxBodyBytes) chunks.push(value);
+        }
+        return false;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    /** Undefined if the body is too large. */
+    body: () => (length <= maxBodyBytes ? Buffer.concat(chunks) : undefined),
+  };
 };
 
 /** The returned function takes a token if there is one. `now` is in milliseconds. */

@@ -291,7 +291,7 @@ describe("the local gateway", () => {
     expect(sent.get("x-amzn-remapped-www-authenticate")).toBe("Bearer");
   });
 
-  it("reads only as many large bodies at a time as fit into its memory, and serves small requests meanwhile", async () => {
+  it("reads at most ten large bodies to their ends at a time, and serves small requests meanwhile", async () => {
     let [running, most] = [0, 0];
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { url } = await gateway(async ({ body }) => {
@@ -316,6 +316,31 @@ describe("the local gateway", () => {
     const statuses = (await Promise.all([...large, inChunks])).map(({ status }) => status);
     expect([statuses, most]).toEqual([statuses.map(() => 200), 10]);
     expect((await send(file)).status).toBe(200);
+  });
+
+  it("keeps no body waiting for others that were announced and do not arrive", async () => {
+    const { url, port } = await gateway(async () => ({ statusCode: 200, body: "" }));
+    const idle = Array.from({ length: 12 }, () => connect(port, "127.0.0.1"));
+    onTestFinished(() => idle.forEach((socket) => void socket.destroy()));
+    for (const socket of idle) socket.write(`${head("POST /things/1", "Content-Length: 10485760")}x`);
+    await Promise.all(idle.map((socket) => once(socket, "ready")));
+    const body = new Uint8Array(4 * 1024 * 1024);
+    expect((await fetch(`${url}/things/1`, { method: "POST", body })).status).toBe(200);
+  });
+
+  it.each([
+    ["small", "x", 9],
+    ["large", "x".repeat(100_000), 10_485_760],
+  ])("gives up a %s body that stops arriving, with a response, and the turn of a large one", async (_, sent, length) => {
+    const { url, port } = await gateway(async () => ({ statusCode: 200, body: "" }), { silenceMs: 100 });
+    const request = `${head("POST /things/1", `Content-Length: ${length}`)}${sent}`;
+    const responses = await Promise.all(Array.from({ length: 10 }, () => exchange(port, request)));
+    for (const response of responses) {
+      expect(response).toMatch(/^HTTP\/1.1 408 /);
+      expect(response).toContain("stopped arriving: no byte came for 0.1 seconds");
+    }
+    const body = new Uint8Array(100_000);
+    expect((await fetch(`${url}/things/1`, { method: "POST", body })).status).toBe(200);
   });
 
   it("runs forty requests at a time, and lets the others wait", async () => {
