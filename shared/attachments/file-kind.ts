@@ -130,9 +130,8 @@ const isEncrypted = (file: FileEnds, headerAt: number): boolean | null => {
   if (trailer !== undefined) return hasName(trailer, "/Encrypt");
   const parts = [...new Set([file.first, file.last])];
   const occurs = parts.some((part) => {
-    const text = asBuffer(part).toString("latin1");
-    const found = text.matchAll(/\/Encrypt(?![^\s()<>[\]{}/%])/g);
-    return found.some(({ 0: name, index }) => !isNull(text, index + name.length));
+    const entries = asBuffer(part).toString("latin1").matchAll(encryptEntry);
+    return entries.some(({ groups }) => groups?.null === undefined);
   });
   return occurs || (file.first.length < file.bytes ? null : false);
 };
@@ -150,6 +149,13 @@ const trailerOf = (text: string): string | undefined => {
   // A wrong offset can point to another object.
   return found.startsWith("<<") && (!isStream || hasName(found, "/XRef")) ? found : undefined;
 };
+
+/**
+ * An `/Encrypt` entry, with the blanks, the comments and the null that may follow. The search goes on after them, because a search
+ * from each name in these comments would take time in proportion to the square of their length.
+ */
+const encryptEntry =
+  /\/Encrypt(?![^\s()<>[\]{}/%])(?<null>(?:[\s\0]|%[^\r\n]{0,255}[\r\n])*null(?![^\s\0()<>[\]{}/%]))?/g;
 
 /** The tokens by which `hasName` finds a dictionary's entries. Strings and comments may contain any of them. */
 const token = /\\[^\r\n]|[()%\r\n]|<<|>>|\/[^\s()<>[\]{}/%]*/g;
