@@ -136,7 +136,8 @@ const Choice = z.strictObject({
 export type Settings = ReturnType<typeof readSettings>;
 
 const unsupportedByEmulators = {
-  account: null, region: null,
+  account: null,
+  region: null,
   rollout: "all-at-once",
   domainName: null,
   certificateArn: null,

@@ -154,7 +154,11 @@ const document = stated("ErrorDocument", "The body of every error response. It l
 export const ErrorDocument = document.schema;
 
 export const errorSchemas: readonly NamedSchema[] = [
-  document, one, source, params, resource,
+  document,
+  one,
+  source,
+  params,
+  resource,
   { name: "ErrorCode", schema: ErrorCodes, description: `The error codes. ${mayGrow}` },
   { name: "ErrorSubCode", schema: ErrorSubCode, description: `The rules that a parameter can violate. ${mayGrow}` },
   { name: "ErrorLocation", schema: ErrorLocation, description: "The parts of a request." },

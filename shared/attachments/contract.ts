@@ -114,7 +114,11 @@ const schemas = [
     schema.AttachmentChanges,
     pick(schema.AttachmentChanges, schema.metadataDescriptions),
   ),
-  ofRequest, ofOrder, requestData, orderData, uploadData,
+  ofRequest,
+  ofOrder,
+  requestData,
+  orderData,
+  uploadData,
   named("FileData", "The stored file of an attachment.", schema.FileData, {
     bytes: "The size of the file, in bytes.",
     content_type: "The media type that the upload gave.",

@@ -190,8 +190,7 @@ describe.each(all)("%s", (_, route, index) => {
   const filters = route.reads.from === "query" ? Object.keys(propertiesOf(route.reads.schema)) : [];
   it.runIf(route.operation === "index")("lists fewer items with each of its filters", async () => {
     const path = pathOf(route, { parent: route.parent ? existing[route.parent] : "" });
-    const total = async (query: string) =>
-      pageOf(await call("GET", `${path}${query}`, { key: t.key("acme") })).total;
+    const total = async (query: string) => pageOf(await call("GET", `${path}${query}`, { key: t.key("acme") })).total;
     for (const name of filters.filter((one) => one !== "include" && !Object.hasOwn(pageParameters, one)))
       expect(await total(`?${name}=${selective[name]}`), name).toBeLessThan(await total(""));
   });

@@ -13,8 +13,13 @@ const t = await tenants();
 const key = t.key("acme");
 
 const spellings = (text: string) => [
-  text, ` ${text}`, `\t${text}\r\n`, `\u00a0${text}\ufeff`,
-  text.toUpperCase(), text.toLowerCase(), `${text}\u200b`,
+  text,
+  ` ${text}`,
+  `\t${text}\r\n`,
+  `\u00a0${text}\ufeff`,
+  text.toUpperCase(),
+  text.toLowerCase(),
+  `${text}\u200b`,
 ];
 
 const variantsOf = (value: unknown): readonly unknown[] => {

@@ -197,11 +197,18 @@ describe("only these", () => {
       ],
       "CodeDeploy reads alarms by their names": ["cloudwatch:DescribeAlarms on *"],
       "Metrics, alarms and dashboards have no resources": [
-        "DescribeAlarmHistory", "GetDashboard", "GetMetricData", "GetMetricStatistics",
-        "ListDashboards", "ListMetrics",
+        "DescribeAlarmHistory",
+        "GetDashboard",
+        "GetMetricData",
+        "GetMetricStatistics",
+        "ListDashboards",
+        "ListMetrics",
       ].map((name) => `cloudwatch:${name} on *`),
       "Results of queries have no resources": [
-        "DescribeQueryDefinitions", "GetLogRecord", "GetQueryResults", "StopQuery",
+        "DescribeQueryDefinitions",
+        "GetLogRecord",
+        "GetQueryResults",
+        "StopQuery",
       ].map((name) => `logs:${name} on *`),
       "`doctor` lists trails, whose names it does not know": [
         "cloudtrail:DescribeTrails on *",

@@ -331,17 +331,20 @@ describe("the local gateway", () => {
   it.each([
     ["small", "x", 9],
     ["large", "x".repeat(100_000), 10_485_760],
-  ])("gives up a %s body that stops arriving, with a response, and the turn of a large one", async (_, sent, length) => {
-    const { url, port } = await gateway(async () => ({ statusCode: 200, body: "" }), { silenceMs: 100 });
-    const request = `${head("POST /things/1", `Content-Length: ${length}`)}${sent}`;
-    const responses = await Promise.all(Array.from({ length: 10 }, () => exchange(port, request)));
-    for (const response of responses) {
-      expect(response).toMatch(/^HTTP\/1.1 408 /);
-      expect(response).toContain("stopped arriving: no byte came for 0.1 seconds");
-    }
-    const body = new Uint8Array(100_000);
-    expect((await fetch(`${url}/things/1`, { method: "POST", body })).status).toBe(200);
-  });
+  ])(
+    "gives up a %s body that stops arriving, with a response, and the turn of a large one",
+    async (_, sent, length) => {
+      const { url, port } = await gateway(async () => ({ statusCode: 200, body: "" }), { silenceMs: 100 });
+      const request = `${head("POST /things/1", `Content-Length: ${length}`)}${sent}`;
+      const responses = await Promise.all(Array.from({ length: 10 }, () => exchange(port, request)));
+      for (const response of responses) {
+        expect(response).toMatch(/^HTTP\/1.1 408 /);
+        expect(response).toContain("stopped arriving: no byte came for 0.1 seconds");
+      }
+      const body = new Uint8Array(100_000);
+      expect((await fetch(`${url}/things/1`, { method: "POST", body })).status).toBe(200);
+    },
+  );
 
   it("runs forty requests at a time, and lets the others wait", async () => {
     let [running, most] = [0, 0];

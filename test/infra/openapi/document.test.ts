@@ -106,10 +106,13 @@ it("functions/README.md has each name that a caller sends, each header and each 
       const parameter = z.parse(Parameter, one);
       return parameter.in === "path" ? [] : [parameter.name];
     }),
-    ...propertiesOf("RequestAttachmentCreate"), ...propertiesOf("UploadCreateData"),
+    ...propertiesOf("RequestAttachmentCreate"),
+    ...propertiesOf("UploadCreateData"),
     ...propertiesOf("SwitchCreateData").filter((name) => name.startsWith("sms_")),
-    ...propertiesOf("RequestAttachmentAssociations"), ...propertiesOf("SwitchAssociations"),
-    ...Object.keys(headers), ...errorCodes.map(({ code }) => code),
+    ...propertiesOf("RequestAttachmentAssociations"),
+    ...propertiesOf("SwitchAssociations"),
+    ...Object.keys(headers),
+    ...errorCodes.map(({ code }) => code),
   ];
   const readme = readFileSync(join(import.meta.dirname, "../../../functions/README.md"), "utf8");
   const quoted = new Set([...readme.matchAll(/`[^`]+`/g)].flatMap(([text]) => text.match(/[\w.[\]-]+/g) ?? []));
