@@ -411,7 +411,9 @@ describe("account erase", () => {
       failure(2, "Specify --yes or --cancel, not both."),
     );
     expect(await adminJson(["account", "erase", top.account, "--cancel"])).toEqual({
-      ...{ account: top.account, name: "Zebra 0", erased: false },
+      account: top.account,
+      name: "Zebra 0",
+      erased: false,
     });
     expect(await shown()).toEqual([200, 200, 200, 200, 200, 1]);
     const withoutVersions = (all: readonly string[]) => all.filter((item) => !/"name":"Zebra \d"/.test(item));
