@@ -15,7 +15,8 @@ import { type Resolved, resolve } from "./references.ts";
 import {
   type ApiKey,
   canAccess,
-  forwardableType,
+  forwardedTypes,
+  isForwarded,
   isKnown,
   type Order,
   type OrderState,
