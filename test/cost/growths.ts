@@ -58,13 +58,14 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
       childAccounts: [],
       // No endpoint reads these collections.
       openCheckouts: [],
-        lateChanges: [],
-        lateChangesOf: [],
-        downloads: [],
-        deletedAttachments: [],
-        accountRequests: [],
-        deletedSwitches: [],
-      idempotency: [], partition: [],
+      lateChanges: [],
+      lateChangesOf: [],
+      downloads: [],
+      deletedAttachments: [],
+      accountRequests: [],
+      deletedSwitches: [],
+      idempotency: [],
+      partition: [],
     } satisfies Record<keyof typeof collections, readonly Collection[]>;
     const rest = { type: "PORT_IN", account };
     for (const [name, lists] of Object.entries(seeded))

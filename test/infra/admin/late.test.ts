@@ -52,9 +52,12 @@ describe("a change of an attachment after the checkout", () => {
     expect(await listed(order, "--since", "1h")).toHaveLength(1);
     expect(await listed(order, "--since", new Date().toISOString())).toEqual([]);
     expect(await attachmentEvents(order)).toEqual([
-      "order_attachment.created late", "order_attachment.updated late",
-      "request_attachment.created", "request_attachment.created",
-      "request_attachment.updated late", "request_attachment.deleted late",
+      "order_attachment.created late",
+      "order_attachment.updated late",
+      "request_attachment.created",
+      "request_attachment.created",
+      "request_attachment.updated late",
+      "request_attachment.deleted late",
     ]);
     const shown = "Revoked deleted, Letter updated, Added later created";
     expect((await admin(["order", "list", "--late", "--account", order.account])).stdout).toContain(`  ${shown}\n`);
