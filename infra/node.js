@@ -15,7 +15,8 @@ import { fileURLToPath } from "node:url";
 const inModules = (path) => fileURLToPath(new URL(`../node_modules/${path}`, import.meta.url));
 
 /**
- * The file of the project's own Node, where it differs from `node-<platform>/bin/node`. npm 10 does not link it in `.bin`, because the
+ * The file of the project's own Node. Each platform has its own package, and these have no version of Node 24 in common. Listed where
+ * the path differs from `node-<platform>/bin/node`. npm 10 does not link it in `.bin`, because the
  * packages of all platforms have the same name there.
  */
 const ownNode = {

@@ -1,7 +1,9 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
 import { createProgram } from "../infra/admin/program.ts";
+import { portalPermissions } from "../shared/tenants/permissions.ts";
 import { localServices, userEnvironment } from "./support/processes/local-service.ts";
 import { runScript } from "./support/processes/shell.ts";
 
@@ -35,11 +37,19 @@ const settled = (output: string) =>
     .replaceAll(/01[0-9A-HJKMNP-TV-Z]{10,}…/g, "<id>…")
     .trim();
 
+const Id = z.object({ id: z.string() });
+const Customer = z.object({ users: z.object({ portal: z.object({ permissions: z.array(z.string()) }) }) });
+const Applied = z.object({
+  accounts: z.object({ acme: Id }),
+  keys: z.object({ portal: z.object({ key: z.string() }) }),
+});
+const Ordered = z.object({ orders: z.object({ o: Id }), requests: z.object({ r: Id }) });
+
 describe("the READMEs", () => {
   it("have a tour that works and prints what they show, and calls for other systems that work with the SDK", async () => {
     expect(tour.length).toBeGreaterThan(5);
-    // Fails unless `patchbay env` has exported both variables.
-    const calls = `: "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
+    const calls = `eval "$(./patchbay env --aws)"
+      : "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
       '${process.execPath}' docs/examples/ordering.mjs`;
     const commands = [...tour.map(({ command }) => command), calls];
     const marked = commands.map((command, index) => `echo "@@${index}"\n${command}\necho`);
@@ -50,6 +60,23 @@ describe("the READMEs", () => {
       if (expected !== undefined)
         expect([command, settled(outputs[index] ?? "")]).toEqual([command, settled(expected)]);
     expect(outputs.at(-1)).toMatch(/^arn:aws:states:.+:execution:/);
+  });
+
+  it("give a portal's user the same permissions in every example, with which its key reaches every list", async () => {
+    const [, firstDay = ""] = /user create (.*(?:\\\n.*)*)/.exec(textOf("docs/rehearsal.md")) ?? [];
+    const ofFirstDay = [...firstDay.matchAll(/--permission '?([\w:*]+)/g)].map(([, one]) => one);
+    expect(ofFirstDay.sort()).toEqual([...portalPermissions].sort());
+    const customer = z.parse(Customer, JSON.parse(textOf("docs/examples/customer.json")));
+    expect(customer.users.portal.permissions.sort()).toEqual(ofFirstDay);
+    const example = `./patchbay apply --help | sed -n "/echo '/,/apply -/p"`;
+    const { output } = await runScript(`eval "$(${example})"`, env);
+    const { accounts, keys } = z.parse(Applied, JSON.parse(output));
+    const order = { orders: { o: { account: accounts.acme.id } }, requests: { r: { order: "o", type: "OTHER" } } };
+    const { output: ordered } = await runScript(`echo '${JSON.stringify(order)}' | ./patchbay apply -`, env);
+    const { orders, requests } = z.parse(Ordered, JSON.parse(ordered));
+    const headers = { authorization: `Bearer ${keys.portal.key}` };
+    for (const path of ["switches", `orders/${orders.o.id}/attachments`, `requests/${requests.r.id}/attachments`])
+      expect((await fetch(`${service.url}/api/v1/${path}`, { headers })).status, path).toBe(200);
   });
 
   it("show lines for each request, event, step and call to the carrier in the terminal of npm start", () => {

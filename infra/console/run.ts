@@ -1,7 +1,6 @@
-import { parseArgs } from "node:util";
-import { explain } from "../admin/cli/command-errors.ts";
+import { explain, UsageError } from "../admin/cli/command-errors.ts";
 import { useTarget } from "../admin/cli/target.ts";
-import { portOf } from "../local/command.ts";
+import { ArgumentError, parseArguments, portOf } from "../local/command.ts";
 import { startConsole } from "./server.ts";
 
 const help = `Usage: ./patchbay console [--stack <name> | --port <port>] [--serve <port>]
@@ -13,17 +12,14 @@ Shows orders, letters, accounts and switches in a browser on this machine, with 
   --serve <port>  the port of the page (default: any free port)`;
 
 const text = { type: "string" } as const;
-const options = { stack: text, port: text, serve: { ...text, default: "0" }, help: { type: "boolean" } } as const;
+const options = { stack: text, port: text, serve: { ...text, default: "0" } } as const;
+const { values } = parseArguments(help, { args: process.argv.slice(3), options });
+const { stack = process.env.PATCHBAY_STACK, port, serve } = values;
 try {
-  const { values } = parseArgs({ args: process.argv.slice(3), options });
-  const { stack = process.env.PATCHBAY_STACK, port } = values;
-  if (values.help) console.log(help);
-  else {
-    const { description } = await useTarget({ ...(stack && { stack }), ...(port && { port }) });
-    const chosen = stack ? `--stack ${stack} ` : port ? `--port ${port} ` : "";
-    console.log(`console ${(await startConsole(description, chosen, portOf(values.serve))).url}`);
-  }
+  const { description } = await useTarget({ ...(stack && { stack }), ...(port && { port }) });
+  const chosen = stack ? `--stack ${stack} ` : port ? `--port ${port} ` : "";
+  console.log(`console ${(await startConsole(description, chosen, portOf(serve))).url}`);
 } catch (error) {
   console.error(explain(error));
-  process.exitCode = 1;
+  process.exitCode = error instanceof ArgumentError || error instanceof UsageError ? 2 : 1;
 }

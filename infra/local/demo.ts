@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { knownPermissions } from "../../shared/tenants/permissions.ts";
+import { portalPermissions } from "../../shared/tenants/permissions.ts";
 import type { Prefill } from "../openapi/reference.ts";
 
 /** A customer with a sub-account, an API key for each, and an order in each state. The printed examples and the tour use `cart`. */
@@ -8,7 +8,7 @@ const demoTenants = {
     acme: { name: "Acme Telecom", features: { ordering_attachment_access: true } },
     east: { name: "Acme East", parent: "acme", features: { ordering_attachment_access: true } },
   },
-  users: { operator: { account: "acme", permissions: knownPermissions.filter((name) => name.endsWith(":*")) } },
+  users: { operator: { account: "acme", permissions: portalPermissions } },
   keys: { acme: { account: "acme", user: "operator" }, east: { account: "east", user: "operator" } },
   orders: { cart: { account: "acme" }, done: { account: "acme", state: "CHECKED_OUT" } },
   requests: {

@@ -5,7 +5,8 @@ import { delimiter, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 
 /**
- * Finds dynoxide, the embedded DynamoDB. Each platform has its own package, and the lock file contains only that for Linux on x64.
+ * Finds dynoxide, the embedded DynamoDB. Each platform has its own package. The lock file pins the hash of that for Linux on x64 only.
+ * For the others, the version is pinned, and npm compares the file with the hash that the registry gives.
  */
 
 /** Source: https://www.npmjs.com/search?q=%40dynoxide */

@@ -1,6 +1,5 @@
-import { parseArgs } from "node:util";
 import { startCarrier } from "./carrier.ts";
-import { fail, portOf } from "./command.ts";
+import { fail, parseArguments, portOf } from "./command.ts";
 import { terminal } from "./terminal.ts";
 
 /** `./patchbay carrier`, which runs the simulated carrier alone. */
@@ -17,12 +16,10 @@ Runs the simulated carrier alone, for a stack on an emulator, and prints each ca
 const known = {
   port: { type: "string", default: "4567" },
   host: { type: "string", default: "127.0.0.1" },
-  help: { type: "boolean", default: false },
 } as const;
 
 const run = async () => {
-  const { port, host, help: asked } = parseArgs({ args: process.argv.slice(3), options: known }).values;
-  if (asked) return console.log(help);
+  const { port, host } = parseArguments(help, { args: process.argv.slice(3), options: known }).values;
   const { carrierCall: onCall } = terminal({ quiet: false, verbose: true, nameOf: () => undefined });
   const { url } = await startCarrier({ port: portOf(port), host, onCall });
   console.log(`carrier ${url}`);

@@ -1,7 +1,6 @@
 import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
 import { env } from "../../shared/env.ts";
-import { fail, fromCaller, portOf } from "./command.ts";
+import { ArgumentError, fail, fromCaller, parseArguments, portOf } from "./command.ts";
 import type { Receiver } from "./local-bus.ts";
 import type { OpenConsole } from "./start.ts";
 
@@ -48,19 +47,18 @@ const known = {
   "max-wait": { type: "string" },
   quiet: { type: "boolean", default: false },
   verbose: { type: "boolean", default: false },
-  help: { type: "boolean", default: false },
 } as const;
 
 /** The burst is twice the rate, as in the settings of the stages on AWS. */
 const throttleOf = (value: string | undefined) => {
   if (value === undefined) return undefined;
   if (/^[1-9]\d{0,5}$/.test(value)) return { rate: Number(value), burst: 2 * Number(value) };
-  throw new Error(`--throttle must be a whole number of requests per second, not ${value}.`);
+  throw new ArgumentError(`--throttle must be a whole number of requests per second, not ${value}.`);
 };
 
 const maxWaitOf = (value: string | undefined): string | undefined => {
   if (value === undefined || (/^[1-9]\d{0,2}$/.test(value) && Number(value) <= 900)) return value;
-  throw new Error(`--max-wait must be a whole number of seconds from 1 to 900, not ${value}.`);
+  throw new ArgumentError(`--max-wait must be a whole number of seconds from 1 to 900, not ${value}.`);
 };
 
 /** Validates the URL of an option. The error leaves out a password in it. */
@@ -69,15 +67,15 @@ const urlOf = (name: string, sent: string | undefined): URL | undefined => {
   if (!value) return undefined;
   if (/^https?:\/\/[^\s\\]+$/.test(value) && URL.canParse(value)) return new URL(value);
   const shown = value.includes("@") ? `…${value.slice(value.lastIndexOf("@"))}` : value;
-  throw new Error(`${name} must be an http: or https: URL, not ${shown}.`);
+  throw new ArgumentError(`${name} must be an http: or https: URL, not ${shown}.`);
 };
 
 const carrierUrlOf = (name: string, value: string | undefined): string | undefined => {
   const url = urlOf(name, value);
   if (url && (url.username || url.password))
-    throw new Error(`${name} must have no user name and no password: CARRIER_TOKEN is the carrier's token.`);
+    throw new ArgumentError(`${name} must have no user name and no password: CARRIER_TOKEN is the carrier's token.`);
   if (value && /[?#]/.test(value))
-    throw new Error(`${name} must have no query and no fragment, because paths are appended to it.`);
+    throw new ArgumentError(`${name} must have no query and no fragment, because paths are appended to it.`);
   return value?.trim().replace(/\/$/, "") || undefined;
 };
 
@@ -89,7 +87,7 @@ const receiverOf = (value: string | undefined): Receiver | undefined => {
   Object.assign(url, { username: "", password: "" });
   if (!username && !password) return { url: url.href };
   if (/%(?![\da-f]{2})/i.test(username + password))
-    throw new Error("--events-to has a percent sign in its user name or password: write it as %25.");
+    throw new ArgumentError("--events-to has a percent sign in its user name or password: write it as %25.");
   const decoded = [username, password].map(decodeURIComponent).join(":");
   return { url: url.href, authorization: `Basic ${Buffer.from(decoded).toString("base64")}` };
 };
@@ -97,7 +95,7 @@ const receiverOf = (value: string | undefined): Receiver | undefined => {
 const uploadOriginOf = (value: string): string => {
   const origin = URL.canParse(value) ? new URL(value).origin : "null";
   if (origin === value) return value;
-  throw new Error(`--upload-origin must be an origin such as http://localhost:5173, not ${value}.`);
+  throw new ArgumentError(`--upload-origin must be an origin such as http://localhost:5173, not ${value}.`);
 };
 
 /** The handler of an adapter function, which docs/carrier.md describes. */
@@ -126,8 +124,7 @@ const outliveReaders = () => {
 
 const run = async (openConsole: OpenConsole) => {
   outliveReaders();
-  const { values } = parseArgs({ args: process.argv.slice(3), options: known });
-  if (values.help) return console.log(help);
+  const { values } = parseArguments(help, { args: process.argv.slice(3), options: known });
   requireVariables();
   const options = {
     quiet: values.quiet,
@@ -148,8 +145,4 @@ const run = async (openConsole: OpenConsole) => {
   await start(options);
 };
 
-const isParseError = (error: unknown): error is Error =>
-  error instanceof Error && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
-
-export const runStart = (openConsole: OpenConsole): Promise<void> =>
-  run(openConsole).catch((error: unknown) => fail(isParseError(error) ? `${error.message}\n\n${help}` : error));
+export const runStart = (openConsole: OpenConsole): Promise<void> => run(openConsole).catch(fail);

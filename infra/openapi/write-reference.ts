@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { parseArguments } from "../local/command.ts";
 import { pageDocument, referencePage, scalar } from "./reference.ts";
 
 /** `./patchbay docs`, which writes the API reference as static files. */
@@ -14,23 +14,19 @@ from other hosts, and can send requests only if it is served from the origin of 
   --out <dir>     folder to write to (default: reference)
   --help          print this help`;
 
-const { values } = parseArgs({
+const { values } = parseArguments(help, {
   args: process.argv.slice(3),
   options: {
     server: { type: "string", default: "http://127.0.0.1:3000" },
     out: { type: "string", default: "reference" },
-    help: { type: "boolean" },
   },
 });
 
-if (values.help) console.log(help);
-else {
-  const files = {
-    "index.html": referencePage,
-    "scalar.js": await scalar(),
-    "openapi.json": pageDocument(values.server),
-  };
-  mkdirSync(values.out, { recursive: true });
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(values.out, name), content);
-  console.log(`Wrote ${join(values.out, "index.html")} and the files it loads. Its samples call ${values.server}.`);
-}
+const files = {
+  "index.html": referencePage,
+  "scalar.js": await scalar(),
+  "openapi.json": pageDocument(values.server),
+};
+mkdirSync(values.out, { recursive: true });
+for (const [name, content] of Object.entries(files)) writeFileSync(join(values.out, name), content);
+console.log(`Wrote ${join(values.out, "index.html")} and the files it loads. Its samples call ${values.server}.`);

@@ -16,6 +16,11 @@ export const knownPermissions: readonly string[] = Object.entries(operations)
   .flatMap(([resource, names]) => ["*", ...names].map((operation) => `${resource}:${operation}`))
   .sort();
 
+/** What a customer's portal needs: every operation on attachments and switches, in every state of an order. */
+export const portalPermissions: readonly string[] = Object.entries(operations).map(
+  ([resource, names]) => `${resource}:${names.length > 1 ? "*" : names[0]}`,
+);
+
 /** A probable mistake in a file, which is applied nevertheless. */
 export type Warning = { readonly pointer: string; readonly detail: string };
 

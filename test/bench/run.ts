@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
-import { parseArgs, promisify } from "node:util";
+import { promisify } from "node:util";
 import { table } from "../../infra/admin/cli/output.ts";
 import { withProgress } from "../../infra/admin/cli/progress.ts";
-import { fail } from "../../infra/local/command.ts";
+import { ArgumentError, fail, parseArguments } from "../../infra/local/command.ts";
 import { checkout } from "./checkout.ts";
 import { cold } from "./cold.ts";
 import type { Section } from "./figures.ts";
@@ -23,21 +23,11 @@ const options = {
   repetitions: { type: "string", default: "21" },
   json: { type: "boolean", default: false },
   here: { type: "boolean", default: false },
-  help: { type: "boolean", default: false },
 } as const;
 
-const read = () => {
-  try {
-    const { values } = parseArgs({ options });
-    if (!/^[1-9]\d*$/.test(values.repetitions))
-      throw new Error(`--repetitions must be a number from 1, not ${values.repetitions}.`);
-    return values;
-  } catch (error) {
-    return fail(`${error instanceof Error ? error.message : error}\n\n${help}`);
-  }
-};
-
-const values = read();
+const { values } = parseArguments(help, { options });
+if (!/^[1-9]\d*$/.test(values.repetitions))
+  fail(new ArgumentError(`--repetitions must be a number from 1, not ${values.repetitions}.`));
 const repetitions = Number(values.repetitions);
 
 const benchmarks: Record<string, () => Promise<Section>> = {
@@ -59,7 +49,6 @@ const inChild = async (name: string): Promise<Section> => {
 const show = ({ title, notes = [], rows }: Section) => console.log(`\n${title}\n${notes.join("\n")}\n\n${table(rows)}`);
 
 const main = async () => {
-  if (values.help) return console.log(help);
   const names = values.only?.split(",") ?? Object.keys(benchmarks);
   const sections: Section[] = [];
   for (const name of names) {

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { ArgumentError, fail, parseArguments } from "../../infra/local/command.ts";
 
 /**
  * `npm run test:e2e` runs the end-to-end suite, over HTTP, against an existing deployment or another implementation of the
@@ -37,12 +37,13 @@ creates.
 const givenOf = (values: Readonly<Record<string, string | boolean | undefined>>) => {
   const { key, request, order, account, "other-key": otherKey, "guest-key": guestKey } = values;
   if (key === undefined) return undefined;
-  if (!request || !order) throw new Error("With --key, name a request and an order: --request <id> --order <id>.");
+  if (!request || !order)
+    throw new ArgumentError("With --key, name a request and an order: --request <id> --order <id>.");
   return { key, request, order, account, otherKey, guestKey };
 };
 
 const run = (): number => {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = parseArguments(help, {
     allowPositionals: true,
     options: {
       "base-url": { type: "string" },
@@ -55,16 +56,11 @@ const run = (): number => {
       account: { type: "string" },
       "other-key": { type: "string" },
       "guest-key": { type: "string" },
-      help: { type: "boolean", default: false },
     },
   });
-  if (values.help) {
-    console.log(help);
-    return 0;
-  }
   const baseUrl = values["base-url"];
-  if (!baseUrl) throw new Error("Name the address of the deployment: --base-url <url>.");
-  if (!URL.canParse(baseUrl)) throw new Error(`${baseUrl} is not a URL.`);
+  if (!baseUrl) throw new ArgumentError("Name the address of the deployment: --base-url <url>.");
+  if (!URL.canParse(baseUrl)) throw new ArgumentError(`${baseUrl} is not a URL.`);
   const root = join(import.meta.dirname, "../..");
   const vitest = [join(root, "node_modules/vitest/vitest.mjs"), "run", "--config", "vitest.e2e.config.ts"];
   const given = givenOf(values);
@@ -84,6 +80,5 @@ const run = (): number => {
 try {
   process.exitCode = run();
 } catch (error) {
-  console.error(`${error instanceof Error ? error.message : error}\n\n${help}`);
-  process.exitCode = 2;
+  fail(error);
 }

@@ -1,8 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { fail } from "../../infra/local/command.ts";
+import { ArgumentError, fail, parseArguments } from "../../infra/local/command.ts";
 
 /** `npm run test:faults` runs more of each file of which `npm test` runs a sample. */
 
@@ -23,11 +22,11 @@ ${suites.map((file) => `  ${file}`).join("\n")}
   --help     show this`;
 
 const run = () => {
-  const options = { full: { type: "boolean" }, help: { type: "boolean" } } as const;
-  const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  if (values.help) return console.log(help);
+  const options = { full: { type: "boolean" } } as const;
+  const { values, positionals } = parseArguments(help, { options, allowPositionals: true });
   const unknown = positionals.filter((part) => !suites.some((file) => file.includes(part)));
-  if (unknown.length > 0) throw new Error(`There is no suite ${unknown.join(", ")}. To list them, run with --help.`);
+  if (unknown.length > 0)
+    throw new ArgumentError(`There is no suite ${unknown.join(", ")}. To list them, run with --help.`);
   const files = suites.filter((file) => positionals.length === 0 || positionals.some((part) => file.includes(part)));
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const env = { ...process.env, TEST_EXTENT: values.full ? "all" : "most" };

@@ -16,8 +16,8 @@ import { after, between, chance, faultOf, newTask, outside, pass, say, start } f
 /** The longest that a step still runs, and the deployment. */
 const maintenanceMs = 15 * 60_000 + 120_000;
 
-/** Remembers everything that goes back. Returns a function that goes back to it. */
-const pointInTime = (): (() => void) => {
+/** Remembers all that a restore brings back. Returns a function that restores it. */
+const takeSnapshot = (): (() => void) => {
   const [items, files] = [allItems(), new Map(storedObjects())];
   const [forgetFacts, forgetConfirmed] = [ledgerNow(), confirmedNow()];
   return () => {
@@ -40,9 +40,9 @@ const stopExecutions = (): void => {
 /** Sometimes restores the table, once, while faults still happen. */
 export const restoreTable = (): void => {
   const ms = between("restored at", 1_000, 2_400_000);
-  let goBack = () => {};
+  let restore = () => {};
   const remember = () => {
-    goBack = pointInTime();
+    restore = takeSnapshot();
   };
   after(ms * chance("the point in time"), remember, outside);
   start(newTask("restore"), ms, async () => {
@@ -52,7 +52,7 @@ export const restoreTable = (): void => {
     while (commandsInProgress() > 0) await pass(1_000);
     stopExecutions();
     say(() => "the table goes back");
-    goBack();
+    restore();
     closeFunctions(false);
     await addRequestsAgain();
   });

@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { text } from "node:stream/consumers";
-import { parseArgs } from "node:util";
-import { fail } from "../../infra/local/command.ts";
+import { ArgumentError, fail, parseArguments } from "../../infra/local/command.ts";
 import { make, mistakes } from "./mistakes.ts";
 import { mixes } from "./mixes.ts";
 
@@ -35,24 +34,24 @@ const options = {
   mistake: { type: "string" },
   /** A child process's number and the total, such as 0/4. */
   part: { type: "string" },
-  help: { type: "boolean", default: false },
 } as const;
 
 const number = (name: string, value: string, least: number): number => {
   if (!/^\d+$/.test(value) || Number(value) < least)
-    throw new Error(`--${name} must be a number from ${least}, not ${value}.`);
+    throw new ArgumentError(`--${name} must be a number from ${least}, not ${value}.`);
   return Number(value);
 };
 
 const read = () => {
-  const { values } = parseArgs({ options });
+  const { values } = parseArguments(help, { options });
   const { mix, mistake, seeds } = values;
-  if (mix !== undefined && !mixes[mix]) throw new Error(`There is no mix ${mix}. To list them, run with --help.`);
+  if (mix !== undefined && !mixes[mix])
+    throw new ArgumentError(`There is no mix ${mix}. To list them, run with --help.`);
   if (mistake !== undefined && !mistakes[mistake])
-    throw new Error(`There is no mistake ${mistake}: test/simulation/mistakes.yaml lists them.`);
+    throw new ArgumentError(`There is no mistake ${mistake}: test/simulation/mistakes.yaml lists them.`);
   const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(seeds ?? "") ?? [];
   if (seeds !== undefined && from === undefined)
-    throw new Error(`--seeds must be a number, or two with a hyphen between them, not ${seeds}.`);
+    throw new ArgumentError(`--seeds must be a number, or two with a hyphen between them, not ${seeds}.`);
   // New seeds depend on the time, and repeat after 11 days.
   const range =
     from === undefined
@@ -146,8 +145,6 @@ const runChild = async (index: number, count: number): Promise<Summary> => {
 };
 
 const main = async () => {
-  const parsed = parseArgs({ options, strict: false }).values;
-  if (parsed.help) return print(help);
   const options_ = read();
   const started = realSeconds();
   if (options_.part) return print(JSON.stringify(await runHere(options_)));
@@ -163,4 +160,4 @@ const main = async () => {
   if (sum("broken") > 0) process.exitCode = 1;
 };
 
-await main().catch((error: unknown) => fail(`${error instanceof Error ? error.message : error}\n\n${help}`));
+await main().catch(fail);

@@ -1,7 +1,6 @@
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import type { Browser } from "playwright-core";
-import { fail } from "../../infra/local/command.ts";
+import { fail, parseArguments } from "../../infra/local/command.ts";
 import { form, pdf } from "../support/fixtures/attachments.ts";
 import { type LocalService, localServices } from "../support/processes/local-service.ts";
 import { setup } from "./install.ts";
@@ -77,7 +76,7 @@ const pictureConsole = async (browser: Browser, { call, attachments, demo, admin
 };
 
 const takePictures = async () => {
-  if (parseArgs({ options: { help: { type: "boolean" } } }).values.help) return console.log(help);
+  parseArguments(help, {});
   setup();
   const { chromiumPath, launchChromium } = await import("./chromium.ts");
   if (!chromiumPath) throw new Error("The pictures need Chromium: set CHROMIUM to its path.");

@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { parseArgs } from "node:util";
-import { fail } from "../../infra/local/command.ts";
+import { fail, parseArguments } from "../../infra/local/command.ts";
 import { install } from "./install.ts";
 
 /** `npm run tools` installs the packages of checks. Other commands install them, then run scripts of this folder's package.json. */
@@ -40,8 +39,8 @@ const runScript = async (script: string) => {
 const run = async () => {
   const [name = "", ...args] = process.argv.slice(2);
   const command = commands[name];
-  const { values } = parseArgs({ args, options: { help: { type: "boolean" } } });
-  if (values.help || !command) return console.log(`Usage: npm run ${name}\n\n${command?.does}`);
+  if (!command) throw new Error(`There is no command ${name}.`);
+  parseArguments(`Usage: npm run ${name}\n\n${command.does}`, { args });
   install(import.meta.dirname);
   for (const scripts of command.scripts)
     if ((await Promise.all(scripts.map(runScript))).includes(false)) {

@@ -1,7 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { App } from "aws-cdk-lib";
 import { CfnAlarm } from "aws-cdk-lib/aws-cloudwatch";
 import * as z from "zod/mini";
@@ -12,6 +11,7 @@ import { allFunctions } from "../../infra/aws/bundle.ts";
 import { readSettings, Stage, settingDescriptions } from "../../infra/aws/settings.ts";
 import { patchbay } from "../../infra/aws/stack.ts";
 import production from "../../infra/aws/stages/production.json" with { type: "json" };
+import { parseArguments } from "../../infra/local/command.ts";
 import { errorTable } from "../../infra/openapi/error-examples.ts";
 import { endBytes } from "../../shared/attachments/files.ts";
 import { parentPermissions } from "../../shared/attachments/routes.ts";
@@ -216,7 +216,7 @@ const cellsOf = (line: string) =>
     .slice(1, -1)
     .map((cell) => cell.trim().replaceAll("\\|", "|"));
 
-const { values } = parseArgs({ options: { check: { type: "boolean" }, help: { type: "boolean" } } });
+const { values } = parseArguments(help, { options: { check: { type: "boolean" } } });
 
 const update = (name: string, { file, head, rows }: Table) => {
   const path = join(import.meta.dirname, "../..", file);
@@ -239,9 +239,6 @@ const update = (name: string, { file, head, rows }: Table) => {
   ];
 };
 
-if (values.help) console.log(help);
-else {
-  const problems = Object.entries(tables).flatMap(([name, table]) => update(name, table));
-  for (const problem of problems) console.error(problem);
-  process.exitCode = problems.length > 0 ? 1 : 0;
-}
+const problems = Object.entries(tables).flatMap(([name, table]) => update(name, table));
+for (const problem of problems) console.error(problem);
+process.exitCode = problems.length > 0 ? 1 : 0;

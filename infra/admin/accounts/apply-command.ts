@@ -9,6 +9,7 @@ import type { Precondition } from "../../../shared/table/optimistic-update.ts";
 import { PartlyAppliedError } from "../../../shared/tenants/applied.ts";
 import { apply, countsOf } from "../../../shared/tenants/apply.ts";
 import { isDryRun, type SectionName, tenantsJsonSchema } from "../../../shared/tenants/apply-schema.ts";
+import { portalPermissions } from "../../../shared/tenants/permissions.ts";
 import { CommandError, messageOf } from "../cli/command-errors.ts";
 import { type Caller, operatorOrigin } from "../cli/operator.ts";
 import { type Format, printJson, safe } from "../cli/output.ts";
@@ -80,8 +81,9 @@ Complete example: docs/examples/customer.json
 
 Short example:
   echo '{"accounts": {"acme": {"name": "Acme", "features": {"ordering_attachment_access": true}}},
-         "users": {"ops": {"account": "acme", "permissions": ["ordering_request_attachments:*"]}},
-         "keys": {"ops": {"account": "acme", "user": "ops"}}}' | ./patchbay apply -
+         "users": {"portal": {"account": "acme", "permissions": [
+           ${portalPermissions.map((one) => JSON.stringify(one)).join(",\n           ")}]}},
+         "keys": {"portal": {"account": "acme", "user": "portal"}}}' | ./patchbay apply -
 
 A reference is a name in the file or the id of an existing item. An entry whose id (a ULID) exists changes that item, and
 leaves what it does not name as it is. The output has the id and the status of each entry (created, changed, unchanged),

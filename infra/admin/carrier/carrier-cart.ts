@@ -12,7 +12,7 @@ export const notice = (found: string, remedy: string): Verdict => ({ status: "no
 export const skipped = (found: string): Verdict => ({ status: "skipped", found, remedy: null });
 
 /** Later calls would depend on the one that has failed. */
-export class Ended extends Error {
+export class ChecksStopped extends Error {
   readonly verdict: Verdict;
 
   constructor(verdict: Verdict) {

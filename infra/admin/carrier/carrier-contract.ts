@@ -1,6 +1,6 @@
 import type { Verdict } from "../cli/diagnosis.ts";
 import { type Answer, type Sign, Unresponsive } from "./carrier-calls.ts";
-import { Ended, fault, openCart, shown, silenceRemedy, skipped } from "./carrier-cart.ts";
+import { ChecksStopped, fault, openCart, shown, silenceRemedy, skipped } from "./carrier-cart.ts";
 import { checkoutChecks, optionalChecks } from "./carrier-checkout-checks.ts";
 import { letterChecks } from "./carrier-letter-checks.ts";
 
@@ -32,7 +32,7 @@ const latenciesOf = (answers: readonly Answer[]) => {
 
 /** Returns the verdict on the check that could not go on. Throws any other error. */
 const verdictOn = (error: unknown): Verdict => {
-  if (error instanceof Ended) return error.verdict;
+  if (error instanceof ChecksStopped) return error.verdict;
   if (error instanceof Unresponsive) return fault(shown(error.last), silenceRemedy);
   throw error;
 };

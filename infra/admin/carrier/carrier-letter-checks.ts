@@ -4,7 +4,7 @@ import {
   briefly,
   type Cart,
   type Check,
-  Ended,
+  ChecksStopped,
   fault,
   isPage,
   isSame,
@@ -43,7 +43,7 @@ const putStores: Check = [
   async (cart) => {
     const answer = await cart.put(cart.newLetter());
     const failed = unconfirmed([answer]);
-    if (failed) throw new Ended(failed);
+    if (failed) throw new ChecksStopped(failed);
     return () => {
       const all = [...cart.confirmed.values()].filter((one) => !cart.special.has(placeOf(one)));
       const lost = all.filter((one) => !cart.has(one));

@@ -111,11 +111,10 @@ const forSystems = [
 export const addEnvCommand = (program: Command): void => {
   program
     .command("env")
-    .description(
-      "print the local stack's addresses, the demo's key and ids, and what the AWS SDK needs, as shell variables",
-    )
+    .description("print the local stack's addresses, and the demo's key and ids, as shell variables")
+    .option("--aws", "also what the AWS SDK needs to call the local stack: the shell then calls no account on AWS")
     .addHelpText("after", '\nExample: eval "$(./patchbay env)" && curl -s $URL/openapi.json')
-    .action(({ json }: Format, command: Command) => {
+    .action(({ json, aws }: Format & { readonly aws?: true }, command: Command) => {
       const { stack, port } = command.optsWithGlobals<TargetOptions>();
       if (stack) throw new UsageError("`env` works on local stacks only: choose one with --port.");
       const running = chooseLocalStack(port);
@@ -125,9 +124,11 @@ export const addEnvCommand = (program: Command): void => {
       const shared = Object.entries(environment).filter(([name]) => forSystems.includes(name));
       // boto3 and version 1 of the AWS CLI read the region from AWS_DEFAULT_REGION only.
       const region = { AWS_DEFAULT_REGION: environment.AWS_REGION ?? "" };
-      const variables = { URL: url, CARRIER, EVENTS, ...demo, ...Object.fromEntries(shared), ...region };
+      const forSdk = aws && { ...Object.fromEntries(shared), ...region };
+      const variables = { URL: url, CARRIER, EVENTS, ...demo, ...forSdk };
       if (json) return printJson(variables);
       for (const [name, value] of Object.entries(variables)) console.log(`export ${name}=${quoted(safe(value))}`);
+      if (!aws) return;
       // The SDK would prefer them to the credentials above, and boto3 looks for a profile without a name.
       for (const name of ["AWS_PROFILE", "AWS_SESSION_TOKEN"])
         if (process.env[name] !== undefined && !environment[name]) console.log(`unset ${name}`);

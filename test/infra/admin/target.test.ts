@@ -38,8 +38,10 @@ describe("the target of a command", () => {
     const env = await localStacks(49001);
     const { code, stdout, stderr } = await admin(["env"], { env });
     expect([code, stdout]).toEqual([0, expect.stringContaining("export URL='http://127.0.0.1:49001'\n")]);
+    expect(stdout).not.toContain("AWS_");
+    const { stdout: forSdk } = await admin(["env", "--aws"], { env });
     for (const name of ["AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
-      expect(stdout).toMatch(new RegExp(`^export ${name}=.`, "m"));
+      expect(forSdk).toMatch(new RegExp(`^export ${name}=.`, "m"));
     expect(stderr).toBe("Target: local stack at http://127.0.0.1:49001\n");
     const listed = await admin(["account", "list"], { env });
     expect([listed.code, withoutProgress(listed.stderr)]).toEqual([0, stderr]);

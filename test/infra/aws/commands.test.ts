@@ -70,7 +70,17 @@ it.runIf(exhaustive)(
   120_000,
 );
 
-it("every npm script and every program prints its own usage, and does nothing else", async () => {
+const expectMisuse = async (args: readonly string[]) => {
+  const { code, stdout, stderr } = await runNode([...args, "--bogus"]);
+  expect([args, code, stdout, stderr]).toEqual([
+    args,
+    2,
+    "",
+    expect.stringMatching(/^Unknown option '--bogus'.*\n\nUsage: /),
+  ]);
+};
+
+it("every npm script and every program prints its own usage, with exit 2 for an option that it does not have, and does nothing else", async () => {
   const stride = byExtent({ sample: 3, most: 1, all: 1 });
   const scripts: [string, string][] = sampleOf(Object.entries(manifest.scripts), stride);
   const files = ["openapi.json", "openapi.d.ts", "docs/images/reference-light.png"];
@@ -80,10 +90,15 @@ it("every npm script and every program prints its own usage, and does nothing el
     const [program, ...args] = script.split(" && ").at(-1)?.split(" ") ?? [];
     // These print the usage of vitest and npm.
     if (program !== "node" || script.includes("vitest.mjs")) expect(["test", "sbom"]).toContain(name);
-    else expect((await runNode([...args, "--help"])).stdout, name).toMatch(/^Usage: (npm (run )?|\.\/patchbay start)/);
+    else {
+      expect((await runNode([...args, "--help"])).stdout, name).toMatch(/^Usage: (npm (run )?|\.\/patchbay start)/);
+      await expectMisuse(args);
+    }
   }
   for (const name of sampleOf(["start", "console", "carrier", "docs", "deploy-local", "destroy"], stride))
     expect((await runNode(["infra/patchbay.ts", name, "--help"])).stdout).toMatch(`Usage: ./patchbay ${name} `);
+  for (const name of sampleOf(["docs", "start", "carrier", "console"], stride))
+    await expectMisuse(["infra/patchbay.ts", name]);
   expect(writtenAt()).toEqual(before);
 });
 

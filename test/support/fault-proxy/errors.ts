@@ -8,11 +8,8 @@ const s3Error = (code: string) =>
 
 type InjectedResponse = { readonly status: number; readonly body: string; readonly type: string };
 
-/** The error response of a fault, as DynamoDB or S3 would send it. It is undefined for faults that change the real response. */
-export const injectedResponse = (fault: FaultKind, operation: string, dynamo: boolean): InjectedResponse | undefined =>
-  dynamo ? ofDynamo(fault, operation) : ofS3(fault);
-
-const ofDynamo = (fault: FaultKind, operation: string): InjectedResponse | undefined => {
+/** The error response of a fault, as DynamoDB would send it. It is undefined for faults that change the real response. */
+export const dynamoResponse = (fault: FaultKind, operation: string): InjectedResponse | undefined => {
   const error = (status: number, body: string) => ({ status, body, type: "application/x-amz-json-1.0" });
   if (fault === "status-500") return error(500, dynamoError("InternalServerError"));
   if (fault === "status-503") return error(503, dynamoError("ServiceUnavailable"));
@@ -23,7 +20,8 @@ const ofDynamo = (fault: FaultKind, operation: string): InjectedResponse | undef
   return error(400, dynamoError("TransactionCanceledException", { CancellationReasons }));
 };
 
-const ofS3 = (fault: FaultKind): InjectedResponse | undefined => {
+/** The same, as S3 would send it. */
+export const s3Response = (fault: FaultKind): InjectedResponse | undefined => {
   const error = (status: number, code: string) => ({ status, body: s3Error(code), type: "application/xml" });
   if (fault === "status-500") return error(500, "InternalError");
   if (fault === "status-503") return error(503, "ServiceUnavailable");

@@ -3,7 +3,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { listen } from "../../../infra/local/listen.ts";
-import { injectedResponse } from "./errors.ts";
+import { dynamoResponse, s3Response } from "./errors.ts";
 import { transactionRules } from "./transactions.ts";
 
 /**
@@ -108,7 +108,7 @@ export const startFaultProxy = async (target: string, options: Options = {}) => 
     fault: FaultKind | undefined,
   ) => {
     if (fault === "refuse") return incoming.socket.destroy();
-    const injected = fault && injectedResponse(fault, call.operation, isDynamo(incoming));
+    const injected = fault && (isDynamo(incoming) ? dynamoResponse(fault, call.operation) : s3Response(fault));
     if (injected) return outgoing.writeHead(injected.status, { "content-type": injected.type }).end(injected.body);
     if (fault === "delay") {
       // A client that times out closes its connection, which ends the wait.

@@ -1,9 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, matchesGlob, relative } from "node:path";
-import { parseArgs } from "node:util";
 import type { Stryker } from "@stryker-mutator/core";
-import { fail } from "../../../infra/local/command.ts";
+import { ArgumentError, fail, parseArguments } from "../../../infra/local/command.ts";
 import { setup } from "../install.ts";
 import { type Area, areas } from "./areas.ts";
 
@@ -102,13 +101,12 @@ ${Object.keys(areas)
   .join("\n")}`;
 
 const run = async () => {
-  const { positionals, values } = parseArgs({ options: { help: { type: "boolean" } }, allowPositionals: true });
-  if (values.help) return console.log(help);
+  const { positionals } = parseArguments(help, { allowPositionals: true });
   const chosen = Object.entries(areas).flatMap(([name, area]) => {
     const part = positionals.includes(name) ? area : within(positionals, area);
     return part.mutate.length > 0 ? [[name, part] as const] : [];
   });
-  if (chosen.length === 0) throw new Error("No area has such a file. To list the areas, run with --help.");
+  if (chosen.length === 0) throw new ArgumentError("No area has such a file. To list the areas, run with --help.");
   setup();
   const results = new Map<string, readonly Mutant[]>();
   for (const [name, area] of chosen) results.set(name, await runArea(name, area));
