@@ -28,7 +28,13 @@ beforeEach(async () => {
 const afterwards = async () => (await everything()).filter((one) => !before.includes(one));
 const erasure = (account: string) => expect.stringMatching(`${account}.*"type":"account.erased"`);
 const command = (account: string, name: string, wait: number) => [
-  ...["account", "erase", account, "--yes", name, "--wait", String(wait)],
+  "account",
+  "erase",
+  account,
+  "--yes",
+  name,
+  "--wait",
+  String(wait),
 ];
 
 /** Kills the process after a time. Returns whether it was still running. */

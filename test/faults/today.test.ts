@@ -34,14 +34,23 @@ const countedToday = async () => {
 
 it("reads as many items from a table with many open checkouts as from one with more, and counts what it leaves out", async () => {
   const run = CheckoutRun.parse({
-    ...{ run: "run", attempt: 1, earlier_runs: [], started_at: "2030-01-01T00:00:00.000Z" },
-    ...{
-      calls_end_by: "2030-01-01T00:00:00.000Z",
-      ended_at: "2030-01-01T00:00:01.000Z",
-      reason: "The carrier is away.",
-    },
-    ...{ failure: "fault", outcome_unknown: false, carrier: null, sealed: false, accepted: null, checked_out: false },
-    ...{ consecutive_waits: 0, last_answer: null, next_try_at: null, status: "FAILED" },
+    run: "run",
+    attempt: 1,
+    earlier_runs: [],
+    started_at: "2030-01-01T00:00:00.000Z",
+    calls_end_by: "2030-01-01T00:00:00.000Z",
+    ended_at: "2030-01-01T00:00:01.000Z",
+    reason: "The carrier is away.",
+    failure: "fault",
+    outcome_unknown: false,
+    carrier: null,
+    sealed: false,
+    accepted: null,
+    checked_out: false,
+    consecutive_waits: 0,
+    last_answer: null,
+    next_try_at: null,
+    status: "FAILED",
   });
   const { account } = await newOrder(addMessagingNumbers);
   const open = Array.from({ length: 1_100 }, (_, nth) => {
