@@ -1,4 +1,4 @@
-import { limits } from "./limits.ts";
+import { carrierNames, limits } from "./limits.ts";
 
 /**
  * The functions' environment variables. `npm run tables` writes them to infra/README.md. A malformed variable throws, and so does a
@@ -15,6 +15,7 @@ export const variables = {
   MALWARE_SCAN: "if set, only files that a malware scan has tagged as clean are forwarded",
   CARRIER_URL: "the carrier's base address",
   CARRIER_FUNCTION: "the adapter function, instead of `CARRIER_URL`",
+  CARRIER_NAME: 'the carrier\'s name, the same for each of its addresses: see "Another carrier" in the runbook',
   CARRIER_TOKEN: "the bearer token for the carrier",
   CARRIER_SECRET_ARN: "the secret that contains the token, instead of `CARRIER_TOKEN`",
   CARRIER_TIMEOUT_MS: "the timeout of a call, at most 35000; a file adds a second for each megabyte",
@@ -70,6 +71,12 @@ const parseLogLevel = (name: string) => {
   return level;
 };
 
+/** Validates the name of a carrier, which an option or a variable has. */
+export const parseCarrierName = (option: string, name: string): string => {
+  if (carrierNames.test(name)) return name;
+  throw new Error(`${option} must be a name of 1 to 64 characters, not ${JSON.stringify(name.slice(0, 80))}.`);
+};
+
 export const env = {
   tableName: () => required("TABLE_NAME"),
   bucketName: () => required("BUCKET_NAME"),
@@ -77,6 +84,7 @@ export const env = {
   hasS3Endpoint: () => Boolean(optional("AWS_ENDPOINT_URL_S3") ?? optional("AWS_ENDPOINT_URL")),
   carrierUrl: () => required("CARRIER_URL"),
   carrierFunction: () => optional("CARRIER_FUNCTION"),
+  carrierName: () => parseCarrierName("CARRIER_NAME", required("CARRIER_NAME")),
   lambdaEndpoint: (region: string) =>
     optional("AWS_ENDPOINT_URL_LAMBDA") ??
     optional("AWS_ENDPOINT_URL") ??

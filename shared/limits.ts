@@ -49,3 +49,6 @@ export const maxProblems = 1_000;
 
 /** How many days back the table can be restored, and a deleted file be brought back. DynamoDB's maximum. */
 export const recoveryDays = 35;
+
+/** Names of carriers. */
+export const carrierNames = /^(?=.*\S)\P{Cc}{1,64}$/u;

@@ -62,7 +62,10 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
     memoryMb,
     timeout: Duration.seconds(timeoutSeconds),
     ...(executions && {
-      environment: { STATE_MACHINE_ARN: arnOf("states", `stateMachine:${machineName(settings)}`) },
+      environment: {
+        CARRIER_NAME: settings.carrierName,
+        STATE_MACHINE_ARN: arnOf("states", `stateMachine:${machineName(settings)}`),
+      },
       statements: [allow(["states:DescribeExecution"], arnOf("states", `execution:${machineName(settings)}:*`))],
     }),
     ...(carrier && {
@@ -70,6 +73,7 @@ const stepFunction = (scope: Construct, deployment: Deployment, step: Step, secr
       environment: {
         ...(settings.carrierUrl && { CARRIER_URL: settings.carrierUrl }),
         ...(settings.carrierFunction && { CARRIER_FUNCTION: settings.carrierFunction }),
+        CARRIER_NAME: settings.carrierName,
         CARRIER_SECRET_ARN: secret.secretArn,
         ...(files.includes("GetObjectTagging") && { MALWARE_SCAN: "GuardDuty" }),
       },

@@ -4,7 +4,7 @@ import { RemovalPolicy } from "aws-cdk-lib";
 import { Architecture } from "aws-cdk-lib/aws-lambda";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import * as z from "zod/mini";
-import { limits } from "../../shared/limits.ts";
+import { carrierNames, limits } from "../../shared/limits.ts";
 
 const matching = (pattern: RegExp, error?: string) => z.string().check(z.regex(pattern, { ...(error && { error }) }));
 
@@ -32,6 +32,7 @@ export const Stage = z
         .check(z.regex(/^[^?#]*$/, { error: "must have no query and no fragment, because paths are appended to it" })),
     ),
     carrierFunction: orNone(matching(functionName, "must be the name or the ARN of a function")),
+    carrierName: orNone(matching(carrierNames, "must be a name of 1 to 64 characters")),
     pageEmail: orNone(z.email()),
     ticketEmail: orNone(z.email()),
     webAclArn: orNone(z.string().check(z.startsWith("arn:"))),
@@ -71,6 +72,13 @@ export const Stage = z
       path: ["carrierFunction"],
       error: "must be null, because carrierUrl is set: a stage has one of them",
     }),
+    z.refine(
+      ({ carrierUrl, carrierFunction, carrierName }) => carrierName !== null || !(carrierUrl ?? carrierFunction),
+      {
+        path: ["carrierName"],
+        error: "must name the carrier, because this stage has one",
+      },
+    ),
     z.refine(({ domainName, certificateArn }) => !domainName === !certificateArn, {
       path: ["certificateArn"],
       error: "must be set together with domainName",
@@ -93,6 +101,8 @@ export const settingDescriptions = {
   carrierUrl: "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`",
   carrierFunction:
     "instead of `carrierUrl`: the name or the ARN of an [adapter function](../docs/carrier.md#an-adapter-function) in this region",
+  carrierName:
+    'the carrier\'s name, the same while its address changes. Required beside `carrierUrl` or `carrierFunction`',
   pageEmail:
     "the address for alarms that cannot wait. Without it and `ticketEmail`, a stage that neither retains its data nor releases by `canary` has no alarms and dashboard",
   ticketEmail: "the address for alarms that can wait",
@@ -178,6 +188,7 @@ export const readSettings = (context: Readonly<Record<string, unknown>>, emulato
     throttleBurst: values.throttleRate === 0 ? 0 : values.throttleBurst,
     /** A sandbox needs no carrier until it checks out an order. */
     carrierUrl: values.carrierUrl ?? (values.carrierFunction ? null : "https://carrier.invalid"),
+    carrierName: values.carrierName ?? "none",
     stackName,
     emulator,
     /** Whether deleting the stack empties the bucket first. The function that does so hangs on emulators. */

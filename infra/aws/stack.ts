@@ -66,6 +66,7 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
     // `doctor` and `carrier check` call it.
     ...(settings.carrierUrl && { CarrierUrl: settings.carrierUrl }),
     ...(settings.carrierFunction && { CarrierFunctionName: settings.carrierFunction }),
+    CarrierName: settings.carrierName,
     CarrierTokenArn: secret.secretArn,
     // Whoever stores the token needs the key, too.
     CarrierTokenKeyArn: storage.key.keyArn,

@@ -31,8 +31,8 @@ const InjectedFault = z.object({
   action: z.enum(["status", "status-after", "delay", "drop-before", "drop-after", "cut", "forget", "pass"]),
   status: z._default(z.int().check(z.minimum(200), z.maximum(599)), 503),
   headers: z._default(z.record(z.string(), z.string()), {}),
-  /** Sent as JSON. `$AUTHORIZATION` becomes the call's header of that name. */
-  body: z._default(z.unknown(), { error: "injected fault" }),
+  /** Sent as JSON. `$AUTHORIZATION` becomes the call's header of that name. Without a body, a 422 is a refusal. */
+  body: z.optional(z.unknown()),
   /** Sent as it is in place of `body`, such as a page, or nothing. */
   text: z.optional(z.string()),
   /** Compresses the response. */
@@ -53,7 +53,9 @@ export const injectedFaults = () => {
       if (incoming.method !== "POST") return { status: 200, body: { faults } };
       const fault = z.safeParse(InjectedFault, await json(incoming).catch(() => undefined));
       if (!fault.success) return { status: 422, body: { error: z.prettifyError(fault.error) } };
-      faults.push(fault.data);
+      const { status } = fault.data;
+      const body = status === 422 ? { reason: "injected refusal" } : { error: "injected fault" };
+      faults.push({ body, ...fault.data });
       return { status: 201, body: fault.data };
     },
     next: (method: string, path: string): InjectedFault | undefined => {

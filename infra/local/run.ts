@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { env } from "../../shared/env.ts";
+import { env, parseCarrierName } from "../../shared/env.ts";
 import { fail, fromCaller, portOf } from "./command.ts";
 import type { Receiver } from "./local-bus.ts";
 import type { OpenConsole } from "./start.ts";
@@ -21,6 +21,9 @@ Runs Patchbay on this machine: gateway, functions, an embedded DynamoDB and S3, 
   --throttle <n> respond with 429 to more than n requests per second, like a stage on AWS (default: no limit)
   --carrier-url <url>
                  checkouts call this carrier (default: the environment's CARRIER_URL, or a simulated one). CARRIER_TOKEN is its token
+  --carrier-name <name>
+                 the carrier's name, which stays the same while its address changes (default: the environment's CARRIER_NAME, or
+                 carrier)
   --carrier-function <file>
                  checkouts call the handler that this module exports, and print its errors
   --upload-origin <origin>
@@ -42,6 +45,7 @@ const known = {
   "events-to": { type: "string" },
   throttle: { type: "string" },
   "carrier-url": { type: "string" },
+  "carrier-name": { type: "string" },
   "carrier-function": { type: "string" },
   "upload-origin": { type: "string", multiple: true },
   "malware-scan": { type: "boolean", default: false },
@@ -139,6 +143,7 @@ const run = async (openConsole: OpenConsole) => {
     postTo: receiverOf(values["events-to"]),
     carrierUrl:
       carrierUrlOf("--carrier-url", values["carrier-url"]) ?? carrierUrlOf("CARRIER_URL", process.env.CARRIER_URL),
+    carrierName: parseCarrierName("--carrier-name", values["carrier-name"] ?? (process.env.CARRIER_NAME || "carrier")),
     uploadOrigins: (values["upload-origin"] ?? []).map(uploadOriginOf),
     malwareScan: values["malware-scan"],
     carrierFunction: await handlerIn(values["carrier-function"]),

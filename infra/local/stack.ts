@@ -23,6 +23,7 @@ export type StackChoices = Pick<GatewayOptions, "port" | "throttle"> &
   Pick<FilesOptions, "uploadOrigins"> & {
     /** The carrier that checkouts call. Without it, the simulated carrier is started. */
     readonly carrierUrl?: string | undefined;
+    readonly carrierName?: string | undefined;
     /** The adapter function that checkouts invoke instead of calling the carrier. */
     readonly carrierFunction?: LambdaHandler | undefined;
     /** Whether files are scanned for malware, and only clean ones are forwarded. */
@@ -117,6 +118,7 @@ const startServices = async (options: StackOptions, portOf: PortOf, load: Workfl
     APPLY_FUNCTION_NAME: functionNames.apply,
     ORDERING_FUNCTION_NAME: functionNames.ordering,
     CARRIER_URL: carrier?.url ?? carrierUrl ?? "",
+    CARRIER_NAME: options.carrierName ?? "carrier",
     CARRIER_FUNCTION: carrierFunction ? functionNames.adapter : "",
     MALWARE_SCAN: malwareScan ? "simulated" : "",
     // The first step of a checkout looks up executions.

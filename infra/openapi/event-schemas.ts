@@ -79,6 +79,7 @@ export const eventSchemas: readonly NamedSchema[] = [
     late: "Present if an attachment was created, updated or deleted after a run had checked its order out: the carrier does not get this change.",
     file: "The file of an attachment that was forwarded or deleted.",
     outcome: "Whether the carrier has checked the cart out, as an operator recorded it.",
+    failure: "Why a checkout failed: `refused` by the carrier or the malware scan, or `fault` for anything else.",
     numbers: "How much was erased with an account, by kind.",
     answer: "The carrier's response to the attachment or its withdrawal, without the text.",
     request_id: "The `X-Request-Id` of the response that confirmed the change, or null if there was none.",

@@ -79,6 +79,7 @@ const exampleOf = (resource: string, action: string): z.infer<typeof EventDelive
       ...(resource.endsWith("_attachment") && ["forwarded", "deleted"].includes(action) && { file }),
       ...(status && { answer: { status } }),
       ...(action === "settled" && { outcome: "open" }),
+      ...(action === "checkout_failed" && { failure: "refused" }),
       ...(action === "erased" && { numbers: { accounts: 1, orders: 3, requests: 5, attachments: 12 } }),
       request_id: actor.type === "api_key" ? "3f0c7a52-7f0e-4c53-9f3a-2f1c1f6d6f10" : null,
     },

@@ -52,11 +52,9 @@ export const describeRefusal = ({ status, text }: Described): string => [status,
 export const describeDenial = (response: Described): string =>
   `${describeRefusal(response)}. ${cureOf(response.status)}`;
 
-/** Returns why a call is repeated. A 2xx that settles nothing needs its words, because its status sounds like success. */
-export const describeFailure = ({ status, text }: Described): string => {
-  if (status === null) return text;
-  return `it responded with ${status >= 200 && status < 300 ? describeRefusal({ status, text: text.slice(0, 80) }) : status}`;
-};
+/** Returns why a call is repeated, in the carrier's words. */
+export const describeFailure = ({ status, text }: Described): string =>
+  status === null ? text : `it responded with ${describeRefusal({ status, text })}`;
 
 const firstWaitMs = 250;
 /** Keeps the longest run, with all its waits, within its workflow's timeout of a week. */

@@ -30,7 +30,7 @@ export const meanings = {
     response: "the same to the POST, with `checked_out: false`: some carriers place the order after that",
     acted: "yes",
     mayStillAct: true,
-    settles: "nothing",
+    settles: "accepted",
   },
   accepted: { response: "the same to the POST, without either", acted: "yes", mayStillAct: true, settles: "accepted" },
   uncommitted: {
@@ -50,7 +50,8 @@ export const meanings = {
     settles: "nothing",
   },
   refusal: {
-    response: "422, or any other 4xx except 401, 407 and 412 whose JSON body has a text `reason`",
+    response:
+      "any 4xx but 401, 407, 408, 409, 412 and 429 whose JSON body has a text `reason` or, to the POST, `attachments` that names letters of the cart",
     acted: "no",
     mayStillAct: false,
     settles: "refused",
@@ -89,8 +90,8 @@ export const meaningOf = ({ method, status, text, json, reason }: Reading): keyo
   if (status === 429) return "throttled";
   if (status === 408 || status < 200 || status >= 500) return "unanswered";
   if (status < 400) return "redirect";
-  const isVerdict = status === 422 || (reason !== null && ![401, 407, 412].includes(status));
-  return isVerdict ? "refusal" : "denial";
+  const isVerdict = reason !== null || (method === "POST" && Array.isArray(Object(json).attachments));
+  return isVerdict && ![401, 407, 412].includes(status) ? "refusal" : "denial";
 };
 
 /** Some carriers respond to the POST before they have placed the order, so only `checked_out: true` is final. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import type { SignedFile } from "../attachments/files.ts";
-import { env } from "../env.ts";
+import { newId } from "../schema/fields.ts";
 import { type CarrierResponse, callCarrier, describeFailure, describeRefusal } from "./carrier-client.ts";
 import { FileError, type FilePart, filePartBody } from "./carrier-form.ts";
 import type { Receipt } from "./checkout-schema.ts";
@@ -9,13 +9,14 @@ import { lateMs } from "./limits.ts";
 
 /** The calls of the carrier's API. Repetitions of a call share its idempotency key. See docs/carrier.md. */
 
-/** Names the carrier of this deployment: a hash of its address or of its adapter function. */
-export const currentCarrier = (): string => {
-  const address = env.carrierFunction() ?? new URL(env.carrierUrl()).href.replace(/\/$/, "");
-  return hashOf(address);
+/**
+ * Draws the idempotency key of a call. An announced call that is not decided keeps its key, unless something else is sent: a key ends
+ * with the hash of the content that it was drawn for.
+ */
+export const keyFor = (content: string, undecided: string): string => {
+  const hash = createHash("sha256").update(content).digest("hex").slice(0, 16);
+  return undecided.endsWith(`-${hash}`) ? undecided : `${newId()}-${hash}`;
 };
-
-const hashOf = (content: string | Buffer) => createHash("sha256").update(content).digest("hex").slice(0, 16);
 
 const attachmentPath = (order: string, request: string, attachment: string) =>
   `/carts/${order}/requests/${request}/attachments/${attachment}`;
@@ -24,15 +25,12 @@ const attachmentPath = (order: string, request: string, attachment: string) =>
 const endOf = (in_flight_until: string | null, bytes: number) =>
   in_flight_until === null ? {} : { endsBy: Date.parse(in_flight_until) - lateMs(bytes) };
 
-/**
- * Changed metadata need another key. So does an attachment that is forwarded again, whatever the carrier has done with the earlier key. In
- * a table that was restored to an earlier point, a version after the first may come again with other metadata, so their hash is in the key.
- */
-export const forwardKey = (request: string, { attachment, version, resends, sent }: Receipt): string => {
-  const metadata = JSON.stringify([sent.name, sent.notes, sent.file_hint, sent.filename]);
-  const changed = version > 1 ? `-${hashOf(metadata)}` : "";
-  return `forward-${request}-${attachment}-${version}${changed}${resends > 0 ? `-${resends}` : ""}`;
-};
+/** What the carrier gets beside the file. */
+export const metadataOf = (
+  request: string,
+  { attachment, sent, bytes, sha256 }: Pick<Receipt, "attachment" | "sent" | "bytes" | "sha256">,
+  content_type: string,
+) => ({ id: attachment, request_id: request, ...sent, content_type, bytes, sha256 });
 
 type ForwardedAttachment = { readonly order: string; readonly request: string; readonly receipt: Receipt };
 
@@ -41,11 +39,11 @@ export const putUpstream = (
   file: Pick<FilePart, "contentType" | "open"> & { readonly sign: () => Promise<SignedFile | undefined> },
 ): Promise<CarrierResponse> => {
   const { attachment, bytes, sha256, sent, in_flight_until } = receipt;
-  const metadata = { id: attachment, request_id: request, ...sent, content_type: file.contentType, bytes, sha256 };
+  const metadata = metadataOf(request, receipt, file.contentType);
   return callCarrier({
     method: "PUT",
     path: attachmentPath(order, request, attachment),
-    idempotencyKey: forwardKey(request, receipt),
+    idempotencyKey: receipt.key,
     // Callers choose the file before they know the attachment's id, so a file cannot contain the boundary.
     body: () => filePartBody(`patchbay-${request}-${attachment}`, metadata, { ...file, sent, bytes, sha256 }),
     described: async () => {
@@ -62,12 +60,11 @@ export const putUpstream = (
 
 /** Withdraws an attachment from a request. One that the carrier does not have counts as withdrawn. */
 export const withdrawUpstream = ({ order, request, receipt }: ForwardedAttachment): Promise<CarrierResponse> => {
-  const { attachment, resends, in_flight_until } = receipt;
+  const { attachment, key, in_flight_until } = receipt;
   return callCarrier({
     method: "DELETE",
     path: attachmentPath(order, request, attachment),
-    // An attachment that was forwarded again must be withdrawn again.
-    idempotencyKey: `withdraw-${request}-${attachment}-${resends}`,
+    idempotencyKey: key,
     ...endOf(in_flight_until, 0),
   });
 };
@@ -107,8 +104,13 @@ export type Manifest = {
   }[];
 };
 
-/** Checks the cart out. `endsBy` is when every attempt must have ended, in milliseconds. Another manifest is another call. */
-export const checkOutUpstream = (order: string, manifest: Manifest, endsBy: number): Promise<CarrierResponse> => {
+/** Checks the cart out. `endsBy` is when every attempt must have ended, in milliseconds. */
+export const checkOutUpstream = (
+  order: string,
+  manifest: Manifest,
+  idempotencyKey: string,
+  endsBy: number,
+): Promise<CarrierResponse> => {
   const content = Buffer.from(JSON.stringify(manifest));
   const body = {
     headers: { "Content-Type": "application/json", "Content-Length": String(content.length) },
@@ -120,7 +122,7 @@ export const checkOutUpstream = (order: string, manifest: Manifest, endsBy: numb
   return callCarrier({
     method: "POST",
     path: `/carts/${order}/checkout`,
-    idempotencyKey: `checkout-${order}-${hashOf(content)}`,
+    idempotencyKey,
     body: () => body,
     described: async () => ({ body: manifest, file: null }),
     endsBy,

@@ -12,6 +12,7 @@ import {
   CheckoutRun,
   type FailureKind,
   firstState,
+  newCart,
   type RunRef,
   type StepResult,
   withoutResult,
@@ -71,7 +72,7 @@ export const secondsUntil = (time: string, now: Date): number =>
 /** Returns the new lock, or undefined if another run was faster. */
 const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, now: Date) => {
   // An operator may settle the outcome meanwhile, so the lock is conditional on both.
-  const { outcome_unknown = false, checked_out = false, carrier = null } = last ?? {};
+  const { outcome_unknown = false, checked_out = false, cart = newCart(), key = "" } = last ?? {};
   const locked: CheckoutRun = {
     run,
     attempt: (last?.attempt ?? 0) + 1,
@@ -83,11 +84,12 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
     reason: null,
     failure: null,
     outcome_unknown,
-    carrier,
+    cart,
+    key,
     sealed: false,
     accepted: null,
     checked_out,
-    consecutive_waits: 0,
+    waits: 0,
     last_answer: null,
     next_try_at: null,
   };
@@ -96,7 +98,12 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
   // A run that is too old to be in progress has ended without a record of its end.
   const event =
     last && isOpen(last)
-      ? await recordEnd("order.checkout_failed", { order_id, run: last.run }, crashOf(last), now)
+      ? await recordEnd(
+          "order.checkout_failed",
+          { order_id, run: last.run },
+          { reason: crashOf(last), failure: "fault" },
+          now,
+        )
       : undefined;
   const open: Write = { put: { ...keys.openCheckout(order_id), id: order_id } };
   const order: Write = { check: keys.order(order_id), when: whileItLasts };
@@ -125,11 +132,11 @@ export const originOf = ({ run }: RunRef, now: Date): Origin => ({
 export const recordEnd = async (
   type: EventType & `order.${string}`,
   ref: RunRef,
-  reason: string | null,
+  { reason, failure }: Pick<CheckoutRun, "reason" | "failure">,
   now: Date,
 ): Promise<Write> => {
   const { id, account } = parseItem(Order, await get(keys.order(ref.order_id)));
-  const change = { type, account, resource: { type: "order", id, version: null } };
+  const change = { type, account, resource: { type: "order", id, version: null }, failure };
   return recordOf({ ...change, ...(reason !== null && { evidence: { reason } }) }, originOf(ref, now));
 };
 
@@ -170,9 +177,8 @@ export const stopRun = async (ref: RunRef, failure: FailureKind, reason: string,
 export const markCrashed = async (order_id: string, last: CheckoutRun, now: Date): Promise<boolean> => {
   const { run, status, outcome_unknown, checked_out } = last;
   const ref = { order_id, run };
-  const reason = crashOf(last);
-  const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason } as const;
-  const event = await recordEnd("order.checkout_failed", ref, reason, now);
+  const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason: crashOf(last), failure: "fault" } as const;
+  const event = await recordEnd("order.checkout_failed", ref, crashed, now);
   return updateRun(ref, crashed, { status, outcome_unknown, checked_out }, event);
 };
 
@@ -200,7 +206,7 @@ export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Pr
     const when = secondsUntil(last.calls_end_by, now) > 0 ? `, after ${last.calls_end_by}` : "";
     const reason = withDoubt(last.reason ?? defaultReason, last, when);
     const failed = { status: "FAILED", reason, failure: kind, ended_at: now.toISOString(), ...nothingToRetry } as const;
-    const event = await recordEnd("order.checkout_failed", ref, reason, now);
+    const event = await recordEnd("order.checkout_failed", ref, failed, now);
     if (await updateRun(ref, failed, { status, outcome_unknown, checked_out }, event)) return failure;
     await backOff(attempt, new Error("The run has changed each time."));
   }

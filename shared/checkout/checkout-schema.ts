@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { CarrierReceipt } from "../attachments/attachment-schema.ts";
-import { noId, parseUlid } from "../schema/fields.ts";
+import { env } from "../env.ts";
+import { newId, noId, parseUlid } from "../schema/fields.ts";
 import { checkoutLimits } from "./limits.ts";
 
 /** The checkout of an order as it is stored, and as the workflow's steps pass it on. */
@@ -38,25 +39,37 @@ export const CheckoutRun = z.object({
    * it.
    */
   outcome_unknown: z.boolean(),
-  /** The carrier that has this cart. It is null before the first call that may check out a cart. */
-  carrier: z.nullable(z.string()),
+  /**
+   * The order's cart: the name of the carrier that has it, and an id. Another one is drawn whenever the order goes to another
+   * carrier, also for an earlier one, which may have cleared its cart since.
+   */
+  cart: z.string(),
+  /** The idempotency key of the cart's checkout. It is empty before the first one, and after a decision about it. */
+  key: z.string(),
   /** This run has sealed the order, for the checkout of the cart. */
   sealed: z.boolean(),
   /**
    * The carrier has accepted this run's checkout of the cart, and the run asks until the carrier says that it is done. `open` means
-   * that the carrier has said that it is not done. So this carrier can say, and a response that says nothing of it is not the
-   * carrier's.
+   * that the carrier has said that it is not done. Only the carrier's word then completes it.
    */
   accepted: z.nullable(z.enum(["unsaid", "open"])),
   /** The carrier has responded that it has checked the cart out. This is final. */
   checked_out: z.boolean(),
-  /** How often in a row the run has waited for the carrier. */
-  consecutive_waits: z.number(),
+  /** How often the run has waited for the carrier without progress. */
+  waits: z.number(),
   last_answer,
   /** When the run calls the carrier again, or null if it does not wait. */
   next_try_at: z.nullable(z.string()),
 });
 export type CheckoutRun = z.infer<typeof CheckoutRun>;
+
+/** Draws a cart for an order. */
+export const newCart = (): string => `${env.carrierName()} ${newId()}`;
+
+export const carrierOf = (cart: string): string => cart.slice(0, -27);
+
+/** Whether this deployment calls the carrier that has this cart. */
+export const isHere = (cart: string): boolean => carrierOf(cart) === env.carrierName();
 
 /** The reason of a run that has crashed. */
 export const withoutResult = "The run stopped without reporting a result.";
@@ -68,8 +81,13 @@ export const Receipt = z.object({
   ...CarrierReceipt.shape,
   sha256: z.string(),
   bytes: z.number(),
-  /** The carrier that this receipt is about (see `currentCarrier`). No other carrier has anything of it. */
-  carrier: z.string(),
+  /** The cart that this receipt is about: see CheckoutRun. */
+  cart: z.string(),
+  /**
+   * The idempotency key of the last call that was announced. The next call keeps it while this one is not decided. It is empty if the
+   * next call is another one in any case.
+   */
+  key: z.string(),
   /**
    * Whether the carrier has some version of it. `yes` holds from a confirmed PUT until a DELETE may have acted. `perhaps` holds
    * while a PUT or a DELETE may have acted. With `no`, nothing needs to be withdrawn.
@@ -81,11 +99,6 @@ export const Receipt = z.object({
    * The number of forwarding calls announced. Each announcement replaces the last. With 0, the file has only waited for its scan.
    */
   attempts: z.number(),
-  /**
-   * How often the attachment was sent or withdrawn anew, under another key. This happens after a withdrawal, or because the
-   * carrier's cart differs.
-   */
-  resends: z.number(),
   /**
    * The carrier may process a call for the attachment until this time. It is null if the carrier has responded to every such call.
    */
@@ -134,16 +147,16 @@ export const State = z.object({
   rounds: z.number(),
   /** How often the run may still correct receipts that the carrier contradicts. */
   corrections_left: z.number(),
-  /** How often in a row the carrier was unavailable to the step that is waiting. */
-  consecutive_waits: z.number(),
+  /** How often the run has waited for the carrier without progress. */
+  waits: z.number(),
   /** The order's version that the carrier has in full. It is null before all of it was forwarded. */
   version: z.nullable(z.number()),
   /** When the run has read that version. */
   read_at: z.nullable(z.string()),
   /** The version of the receipts that say so. */
   receipts_version: z.nullable(z.number()),
-  /** The carrier that has this version. A deployment may bring another one between two steps. */
-  carrier: z.nullable(z.string()),
+  /** The cart that has this version. */
+  cart: z.nullable(z.string()),
 });
 export type State = z.infer<typeof State>;
 
@@ -159,9 +172,9 @@ export const firstState = (order_id: string): State => ({
   passes_left: checkoutLimits.passes,
   rounds: 0,
   corrections_left: checkoutLimits.corrections,
-  consecutive_waits: 0,
+  waits: 0,
   version: null,
   read_at: null,
   receipts_version: null,
-  carrier: null,
+  cart: null,
 });

@@ -6,7 +6,7 @@ import { env } from "../env.ts";
 import { ApiError, isUnavailable } from "../errors.ts";
 import { keys, type ParentRef } from "../table/keys.ts";
 import { get, getMany } from "../table/read.ts";
-import { currentCarrier, putUpstream, withdrawUpstream } from "./carrier.ts";
+import { putUpstream, withdrawUpstream } from "./carrier.ts";
 import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
 import { FileError } from "./carrier-form.ts";
 import { earlierCall, startAgain, stopRun } from "./checkout-run.ts";
@@ -17,7 +17,7 @@ import {
   announcement,
   completeReceipt,
   isInFlight,
-  ofThisCarrier,
+  known,
   replaceReceipt,
   restoreReceipt,
   secondsInFlight,
@@ -49,10 +49,10 @@ export type Done =
 export const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<Done> => {
   const { request } = target;
   const { attachment, receipt } = planned;
-  const announced = announcement(planned, new Date());
-  const known = ofThisCarrier(receipt);
-  if (known && announced.version !== known.version && isInFlight(known))
-    return waitForCall(known, `${subject(request, known)} cannot be sent with its new metadata yet`);
+  const announced = announcement(target, planned, new Date());
+  const before = known(target, receipt);
+  if (before && announced.version !== before.version && isInFlight(before))
+    return waitForCall(before, `${subject(request, before)} cannot be sent with its new metadata yet`);
   const outdated = receipt && (await resultIfOutdated(target, announced));
   if (outdated) return outdated;
   if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
@@ -69,8 +69,9 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
 
 /** Returns the result if the call must not be made, because its run has ended or moved on, or the attachment has changed. */
 const resultIfOutdated = async (target: Target, announced: Receipt): Promise<Done | undefined> => {
-  const { isForwarding, version } = await readBeforeCall(target, announced);
+  const { isForwarding, isMoved, version } = await readBeforeCall(target, announced);
   if (!isForwarding) return { kind: "stop" };
+  if (isMoved) return { kind: "changed" };
   if (version === undefined) return { kind: "done" };
   return version === announced.version ? undefined : { kind: "changed" };
 };
@@ -90,7 +91,7 @@ const readBeforeCall = async (target: Target, receipt: Receipt) => {
   const [runItem, attachment] = await getMany([keys.checkout(order_id), attachmentKey]);
   const { data } = z.safeParse(CheckoutRun, runItem);
   const isForwarding = data?.run === run && data.status === "RUNNING" && !data.outcome_unknown;
-  return { isForwarding, version: attachment?.version };
+  return { isForwarding, isMoved: data?.cart !== target.cart, version: attachment?.version };
 };
 
 const subject = (request: string, { attachment }: Pick<Receipt, "attachment">) =>
@@ -152,7 +153,8 @@ const recordScan = async (call: AnnouncedCall, attachment: Attachment, found: st
 };
 
 /** The outcome of a call that was announced and not sent. */
-const unsent = ({ before }: AnnouncedCall) => ({ held: ofThisCarrier(before)?.held ?? "no", isOver: true }) as const;
+const unsent = ({ target, before }: AnnouncedCall) =>
+  ({ held: known(target, before)?.held ?? "no", isOver: true }) as const;
 
 const customerReason = (found: string, { encrypted }: Attachment) => {
   if (found === "THREATS_FOUND") return "The file contains malware.";
@@ -180,22 +182,23 @@ const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: un
 const isTemporary = (error: unknown) => (error instanceof ApiError && error.status === 503) || isUnavailable(error);
 
 /** Withdraws a deleted attachment that was forwarded, or may have been. Announces the call first, as for a PUT. */
-export const withdrawOne = async (target: Target, receipt: Receipt): Promise<Done> => {
+export const withdrawOne = async (target: Target, stored: Receipt): Promise<Done> => {
   const { ref, request } = target;
+  const receipt = known(target, stored) ?? stored;
   if (isInFlight(receipt)) return waitForCall(receipt, `${subject(request, receipt)} cannot be withdrawn yet`);
   const announced = withdrawal(receipt, new Date());
-  if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
-  const call = { target, before: receipt, announced };
-  const { isForwarding, version } = await readBeforeCall(target, receipt);
+  if (!(await replaceReceipt(request, stored, announced))) return leaveToOther(target, announced);
+  const call = { target, before: stored, announced };
+  const { isForwarding, isMoved, version } = await readBeforeCall(target, receipt);
   // If there is a version, the attachment was added after this step read the list.
-  if (isForwarding && version === undefined)
+  if (isForwarding && !isMoved && version === undefined)
     return recordResponse(
       call,
       await withdrawUpstream({ order: ref.order_id, request, receipt: announced }),
       "withdrawn",
     );
   await restoreReceipt(call);
-  return isForwarding ? { kind: "done" } : { kind: "stop" };
+  return { kind: isMoved ? "changed" : isForwarding ? "done" : "stop" };
 };
 
 /** Records what a response settles. While an earlier attempt may still act, waits and repeats the call unless it is done. */
@@ -205,14 +208,16 @@ const recordResponse = async (
   decision: "forwarded" | "withdrawn",
 ): Promise<Done> => {
   const { target, before, announced } = call;
-  const { settles, status, text: answer, reason } = response;
-  const known = ofThisCarrier(before);
+  const { settles, status, text, reason } = response;
+  const earlier = known(target, before);
   const isOver = !response.mayStillAct;
-  const held = response.mayHaveActed ? announced.held : (known?.held ?? "no");
+  const held = response.mayHaveActed ? announced.held : (earlier?.held ?? "no");
   // A 404 to a DELETE of what the carrier has confirmed comes from another system, or the carrier has lost the attachment.
   const isDone = settles === "done" || (settles === "gone" && held !== "yes");
-  const waits = !isOver || (known && isInFlight(known));
+  const waits = !isOver || (earlier && isInFlight(earlier));
   if (settles === "nothing" || (waits && !isDone)) return repeatLater(call, response, held, decision);
+  // Many carriers repeat the metadata in a success, and the notes must not outlive the letter.
+  const answer = isDone ? (reason ?? "") : text;
   const decided = { status, answer, reason, last_answer: null, isOver };
   if (isDone) {
     const now = decision === "forwarded" ? "yes" : "no";
@@ -220,7 +225,7 @@ const recordResponse = async (
     return recorded ? { kind: "done" } : leaveToOther(target, announced);
   }
   if (settles === "refused") {
-    const refusal = { ...decided, held, state: "refused", refused: `not ${decision}` } as const;
+    const refusal = { ...decided, held, key: "", state: "refused", refused: `not ${decision}` } as const;
     if (!(await completeReceipt(call, refusal))) return leaveToOther(target, announced);
     const why = `was refused by the carrier, not ${decision}: ${describeRefusal(response)}`;
     await stopRun(target.ref, "refused", `${subject(target.request, announced)} ${why}`);
@@ -229,7 +234,7 @@ const recordResponse = async (
   // Any other response says nothing about the letter. The next run takes another 404 to the DELETE as the carrier's word.
   const unsettled = { ...decided, reason: null, held: settles === "gone" ? "perhaps" : held } as const;
   if (!(await completeReceipt(call, unsettled))) return leaveToOther(target, announced);
-  const mayHaveActed = response.mayHaveActed || (known?.in_flight_until ?? null) !== null;
+  const mayHaveActed = response.mayHaveActed || (earlier?.in_flight_until ?? null) !== null;
   return stopUnsettled(call, response, mayHaveActed ? `may or may not have been ${decision}` : `was not ${decision}`);
 };
 
@@ -253,7 +258,7 @@ const stopUnsettled = async ({ target, announced }: AnnouncedCall, response: Car
       ? `${what} is unknown to the carrier, which has confirmed it before: ${said}. Ask the carrier what its cart has, then start the checkout again.`
       : `${what} ${outcome}. The carrier responded: ${said}`;
   // After a conflict, the cart may be checked out already, although no run has requested it.
-  const doubt = { outcome_unknown: true, carrier: currentCarrier(), calls_end_by: new Date().toISOString() };
+  const doubt = { outcome_unknown: true, calls_end_by: new Date().toISOString() };
   await stopRun(target.ref, "fault", reason, settles === "conflict" ? doubt : {});
   return { kind: "stop" } as const;
 };

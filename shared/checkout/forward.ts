@@ -2,12 +2,11 @@ import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Order } from "../tenants/tenant-schema.ts";
-import { currentCarrier } from "./carrier.ts";
-import { forwarding, keepsChanging, stopRun, updateRun } from "./checkout-run.ts";
-import type { RunRef, State, StepResult } from "./checkout-schema.ts";
+import { forwarding, keepsChanging, nothingToRetry, readRun, stopRun, updateRun } from "./checkout-run.ts";
+import { type CheckoutRun, isHere, newCart, type RunRef, type State, type StepResult } from "./checkout-schema.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { type Done, forwardOne, withdrawOne } from "./forward-attachment.ts";
-import { checkoutLimits, pauseSeconds } from "./limits.ts";
+import { checkoutLimits, hasWaitedTooLong, pauseSeconds } from "./limits.ts";
 import { attachmentsOf, planOf } from "./plan.ts";
 
 /**
@@ -18,28 +17,39 @@ export const forwardOrder = async ({ run, ...state }: State & RunRef): Promise<S
   const ref = { order_id: state.order_id, run };
   const read_at = new Date().toISOString();
   const until = Date.now() + checkoutLimits.workMs;
-  const order = parseItem(Order, await get(keys.order(ref.order_id)));
-  const { progress, ending } = await forwardAll(ref, order, until);
-  if (progress && state.consecutive_waits > 0)
-    await updateRun(ref, { consecutive_waits: 0, last_answer: null, next_try_at: null }, forwarding);
-  const consecutive_waits = progress ? 0 : state.consecutive_waits;
-  const after = { ...state, consecutive_waits, passes_left: state.passes_left - 1 };
+  const [item, before] = await Promise.all([get(keys.order(ref.order_id)), readRun(ref.order_id)]);
+  const order = parseItem(Order, item);
+  const cart = before && (await cartOf(ref, before));
+  if (!cart) return { ...state, next: "FAIL" };
+  const { progress, ending } = await forwardAll(ref, order, cart, until);
+  if (progress && state.waits > 0) await updateRun(ref, nothingToRetry, forwarding);
   const { attachments_version: version, receipts_version = null } = order;
-  return resultOf(ref, { ...after, version, read_at, receipts_version, carrier: currentCarrier() }, ending);
+  const after = { ...state, passes_left: state.passes_left - 1, version, read_at, receipts_version, cart };
+  return resultOf(ref, after, ending, { progress, started_at: before.started_at });
+};
+
+/**
+ * Returns the order's cart at the carrier of this deployment. If the order went to another carrier so far, draws a new cart. So nothing
+ * of the order counts as forwarded, whatever an earlier carrier or this one has had of it. Returns undefined if the run has moved on.
+ */
+const cartOf = async (ref: RunRef, { cart }: CheckoutRun): Promise<string | undefined> => {
+  if (isHere(cart)) return cart;
+  const moved = { cart: newCart() };
+  return (await updateRun(ref, moved, { ...forwarding, cart })) ? moved.cart : undefined;
 };
 
 /** Why the work ends before the carrier has everything. */
 type Ending = Exclude<Done, { kind: "done" }> | { readonly kind: "time" };
 
 /** One pool of calls for all requests. */
-const forwardAll = async (ref: RunRef, order: Order, until: number) => {
+const forwardAll = async (ref: RunRef, order: Order, cart: string, until: number) => {
   let progress = false;
   let changed: Ending | undefined;
   let ending: Ending | undefined;
   let unscanned: Ending | undefined;
   await forEachConcurrently(
     checkoutLimits.concurrency,
-    callsOf(ref, order, () => ending !== undefined),
+    callsOf(ref, order, cart, () => ending !== undefined),
     async (call) => {
       if (!ending && Date.now() > until) ending = { kind: "time" };
       if (ending) return;
@@ -54,15 +64,20 @@ const forwardAll = async (ref: RunRef, order: Order, until: number) => {
 };
 
 /** Yields the calls that an order needs. Compares some requests at a time, as the pool takes their calls. */
-async function* callsOf(ref: RunRef, order: Order, isOver: () => boolean): AsyncGenerator<() => Promise<Done>> {
+async function* callsOf(
+  ref: RunRef,
+  order: Order,
+  cart: string,
+  isOver: () => boolean,
+): AsyncGenerator<() => Promise<Done>> {
   const ofOrder = await attachmentsOf({ type: "order", id: order.id });
   const requests = await forwardableRequests(order.id);
   for (let start = 0; start < requests.length && !isOver(); start += checkoutLimits.requestsAtOnce) {
     const some = requests.slice(start, start + checkoutLimits.requestsAtOnce);
-    const planned = async (request: string) => ({ request, ...(await planOf(request, ofOrder, currentCarrier())) });
+    const planned = async (request: string) => ({ request, ...(await planOf(request, ofOrder, cart)) });
     const plans = await Promise.all(some.map(planned));
     for (const { request, account, forward, withdraw } of plans) {
-      const target = { ref, request, accounts: { order: order.account, request: account } };
+      const target = { ref, request, cart, accounts: { order: order.account, request: account } };
       for (const receipt of withdraw) yield () => withdrawOne(target, receipt);
       for (const planned of forward) yield () => forwardOne(target, planned);
     }
@@ -83,21 +98,27 @@ const tooMuch = {
   changed: keepsChanging,
 };
 
-const resultOf = async (ref: RunRef, state: State, ending: Ending | undefined): Promise<StepResult> => {
-  if (ending === undefined) return { ...state, consecutive_waits: 0, next: "SUBMIT" };
+const resultOf = async (
+  ref: RunRef,
+  state: State,
+  ending: Ending | undefined,
+  { progress, started_at }: { readonly progress: boolean; readonly started_at: string },
+): Promise<StepResult> => {
+  if (ending === undefined) return { ...state, next: "SUBMIT" };
   if (ending.kind === "stop") return { ...state, next: "FAIL" };
   const rounds = ending.kind === "changed" ? state.rounds + 1 : state.rounds;
-  const isLast = state.passes_left <= 0 || state.consecutive_waits >= checkoutLimits.consecutiveWaits;
+  const hasWaited = ending.kind === "wait" && hasWaitedTooLong(progress ? 0 : state.waits, started_at);
+  const isLast = state.passes_left <= 0 || hasWaited;
   // As in `submit`, the first changes need no pass.
   if (isLast && !(rounds > state.rounds && rounds <= checkoutLimits.rounds)) {
     await stopRun(ref, "fault", ending.kind === "wait" ? ending.reason : tooMuch[ending.kind]);
     return { ...state, next: "FAIL" };
   }
   if (ending.kind !== "wait") return { ...state, rounds, next: "FORWARD" };
-  const wait_seconds = pauseSeconds(state.consecutive_waits, ending.wait_seconds, Math.random);
-  const consecutive_waits = state.consecutive_waits + 1;
+  const wait_seconds = pauseSeconds(state.waits, ending.wait_seconds, Math.random);
+  const waits = state.waits + (progress ? 0 : 1);
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
   const waiting = { last_answer: ending.last_answer, next_try_at };
-  if (!(await updateRun(ref, { consecutive_waits, ...waiting }, forwarding))) return { ...state, next: "FAIL" };
-  return { ...state, consecutive_waits, next: "WAIT_TO_FORWARD", wait_seconds };
+  if (!(await updateRun(ref, { waits, ...waiting }, forwarding))) return { ...state, next: "FAIL" };
+  return { ...state, waits, next: "WAIT_TO_FORWARD", wait_seconds };
 };

@@ -17,10 +17,10 @@ export const lateChanges = async (orderId: string, now: Date) => {
   const { attachments_version } = parseItem(Order, item);
   const changes = new Map<string, LateChange>();
   if (seal?.version !== attachments_version) {
-    const { carrier = null } = (await readItem(CheckoutRun, keys.checkout(orderId))) ?? {};
+    const { cart = "" } = (await readItem(CheckoutRun, keys.checkout(orderId))) ?? {};
     const ofOrder = await attachmentsOf({ type: "order", id: orderId });
     await forEachConcurrently(checkoutLimits.concurrency, await forwardableRequests(orderId), async (id) => {
-      const { forward, withdraw } = await planOf(id, ofOrder, carrier);
+      const { forward, withdraw } = await planOf(id, ofOrder, cart);
       const parentOf = (of: ParentType) => ({ type: of, id: of === "order" ? orderId : id });
       for (const { of, attachment, receipt } of forward) {
         const change = receipt && receipt.held !== "no" ? "updated" : "created";

@@ -18,10 +18,12 @@ export const checkoutLimits = {
   /** The most receipts that one transaction changes, with the run, the order and an event for each or for all. */
   writesAtOnce: 96,
   /**
-   * How often in a row the carrier may be unavailable before the run fails. This takes 38 minutes on average, if the carrier
-   * responds at once.
+   * How often a run waits for the carrier before it fails. A wait after a step that has made progress does not count. This takes 38
+   * minutes on average, if the carrier responds at once.
    */
-  consecutiveWaits: 10,
+  waits: 10,
+  /** How long after its start a run still begins to wait. This is ten times the longest Retry-After. */
+  waitingMs: 20 * 3_600_000,
   /** How many calls of one order are made at the same time. */
   concurrency: 16,
   /** How many requests are compared with their receipts at a time, so that memory stays flat. */
@@ -62,6 +64,10 @@ export const lateMs = (bytes: number): number => callTimeoutMs(bytes) + checkout
  * one, have ended.
  */
 export const graceMs = (): number => maxCallMs(0) + lateMs(0);
+
+/** Whether a run that started then, and has waited so often without progress, gives up. Changes of the order give it no more time. */
+export const hasWaitedTooLong = (waits: number, started_at: string): boolean =>
+  waits >= checkoutLimits.waits || Date.now() - Date.parse(started_at) >= checkoutLimits.waitingMs;
 
 /**
  * Returns 5 s, doubled each time up to CARRIER_MAX_WAIT_SECONDS and jittered by half. Returns the carrier's Retry-After if that is

@@ -5,7 +5,7 @@ import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Order, Request } from "../tenants/tenant-schema.ts";
-import { forwardKey, type Manifest } from "./carrier.ts";
+import type { Manifest } from "./carrier.ts";
 import { beginningIn, type CarrierResponse } from "./carrier-client.ts";
 import type { Receipt, RunRef } from "./checkout-schema.ts";
 import { checkoutLimits } from "./limits.ts";
@@ -29,13 +29,13 @@ export const receiptsOfOrder = async (orderId: string) => {
 };
 export type OrderReceipts = Awaited<ReturnType<typeof receiptsOfOrder>>;
 
-export const manifestOf = ({ receipts }: OrderReceipts, carrier: string): Manifest => ({
+export const manifestOf = ({ receipts }: OrderReceipts, cart: string): Manifest => ({
   attachments: receipts
-    .filter(({ receipt }) => isForwarded(receipt, carrier))
+    .filter(({ receipt }) => isForwarded(receipt, cart))
     .map(({ request, receipt }) => ({
       request_id: request,
       id: receipt.attachment,
-      idempotency_key: forwardKey(request, receipt),
+      idempotency_key: receipt.key,
       sha256: receipt.sha256,
     })),
 });
@@ -55,57 +55,57 @@ type Correction = { readonly request: string; readonly before?: Receipt; readonl
  * the manifest, because then the files differ. Then all are corrected. Returns nothing if only attachments of other orders' requests
  * differ.
  */
-export const correctionsOf = ({ requests, receipts }: OrderReceipts, said: unknown, carrier: string): Correction[] => {
+export const correctionsOf = ({ requests, receipts }: OrderReceipts, said: unknown, cart: string): Correction[] => {
   const now = new Date().toISOString();
   const all = receipts.flatMap(({ request, receipt }): Correction[] => {
     // The next round forwards or withdraws it anyway.
     const isDue = receipt.state !== "forwarded" && receipt.state !== "withdrawn" && receipt.held !== "no";
-    if (receipt.carrier === carrier && isDue) return [];
-    // If the carrier has changed and changed back, it may even have what the other one has confirmed, or what its own receipt denies.
-    const held = isForwarded(receipt, carrier) ? "yes" : "perhaps";
-    return [{ request, before: receipt, receipt: { ...forgotten(receipt, now), carrier, held } }];
+    if (receipt.cart === cart && isDue) return [];
+    // A carrier that the order has come back to may even have what another one has confirmed, or what its own receipt denies.
+    const held = isForwarded(receipt, cart) ? "yes" : "perhaps";
+    return [{ request, before: receipt, receipt: { ...forgotten(receipt, now), cart, held } }];
   });
   const { data } = z.safeParse(CartContent, said);
   if (!data) return all;
-  const cart = new Map<string, string | null | undefined>();
+  const contents = new Map<string, string | null | undefined>();
   let foreign = 0;
   for (const { request_id, id, idempotency_key } of data.attachments) {
     const [request, attachment] = [parseUlid(request_id), parseUlid(id)];
-    if (request && attachment && requests.has(request)) cart.set(`${request}/${attachment}`, idempotency_key);
+    if (request && attachment && requests.has(request)) contents.set(`${request}/${attachment}`, idempotency_key);
     else foreign += 1;
   }
   const corrections: Correction[] = [];
   for (const { request, receipt } of receipts) {
     const place = `${request}/${receipt.attachment}`;
-    const isHeld = cart.has(place);
-    const key = isForwarded(receipt, carrier) ? forwardKey(request, receipt) : undefined;
-    const isRight = isHeld ? key !== undefined && cart.get(place) === key : key === undefined;
-    cart.delete(place);
+    const isHeld = contents.has(place);
+    const key = isForwarded(receipt, cart) ? receipt.key : undefined;
+    const isRight = isHeld ? key !== undefined && contents.get(place) === key : key === undefined;
+    contents.delete(place);
     if (isRight) continue;
-    const corrected = { ...forgotten(receipt, now), carrier, held: isHeld ? "yes" : "no" } as const;
+    const corrected = { ...forgotten(receipt, now), cart, held: isHeld ? "yes" : "no" } as const;
     corrections.push({ request, before: receipt, receipt: corrected });
   }
-  for (const place of cart.keys()) {
+  for (const place of contents.keys()) {
     const [request = "", attachment = ""] = place.split("/");
-    corrections.push({ request, receipt: unknownReceipt(attachment, carrier, now) });
+    corrections.push({ request, receipt: unknownReceipt(attachment, cart, now) });
   }
   return corrections.length === 0 && foreign === 0 ? all : corrections;
 };
 
 /** The receipt of an attachment that the carrier has and the table does not know. It was stored after the time to which the table was restored. */
-const unknownReceipt = (attachment: string, carrier: string, at: string): Receipt => ({
+const unknownReceipt = (attachment: string, cart: string, at: string): Receipt => ({
   attachment,
   of: "request",
   state: "pending",
   at,
   sha256: "",
   bytes: 0,
-  carrier,
+  cart,
+  key: "",
   held: "yes",
   sent: { name: "(unknown)", notes: null, file_hint: "DEFAULT", filename: "(unknown)" },
   version: 0,
   attempts: 1,
-  resends: 1,
   in_flight_until: null,
   status: null,
   answer: null,
@@ -117,43 +117,45 @@ const unknownReceipt = (attachment: string, carrier: string, at: string): Receip
 /** Splits corrections into the writes of transactions, each of which has two more. */
 export const correctionWrites = (corrections: readonly Correction[]): Readonly<Record<string, Write>>[] => {
   const writes = corrections.map(({ request, before, receipt }): Write => {
-    const key = keys.receipt(request, receipt.attachment);
-    if (!before) return { put: { ...key, ...receipt }, when: { exists: false } };
-    const { state, at, carrier, held, resends, expires_at } = receipt;
-    return { update: key, set: { state, at, carrier, held, resends, expires_at }, when: unchanged(before) };
+    const update = keys.receipt(request, receipt.attachment);
+    if (!before) return { put: { ...update, ...receipt }, when: { exists: false } };
+    const { state, at, cart, held, key, expires_at } = receipt;
+    return { update, set: { state, at, cart, held, key, expires_at }, when: unchanged(before) };
   });
   return inTransactions(writes, checkoutLimits.writesAtOnce);
 };
 
 const Verdicts = z.object({ attachments: z.array(z.unknown()) });
-const Verdict = z.object({ request_id: z.string(), id: z.string(), reason: z.string() });
+const Verdict = z.object({ request_id: z.string(), id: z.string(), reason: z.catch(z.string(), "") });
 
 /**
  * Returns the writes of the verdicts on letters in the carrier's refusal to check the cart out. Their transactions each have one more
- * write. Ignores verdicts that are malformed, and those on anything that the carrier has not confirmed for this order.
+ * write. A verdict without a reason has that of the refusal. Ignores verdicts that are malformed, and those on anything that the carrier
+ * has not confirmed for this order.
  */
 export const verdictWrites = async (
   ref: RunRef,
   { receipts }: OrderReceipts,
-  { json, status }: CarrierResponse,
-  carrier: string,
+  { json, status, text, reason: common }: CarrierResponse,
+  cart: string,
 ): Promise<Readonly<Record<string, Write>>[]> => {
   const said = z.safeParse(Verdicts, json).data?.attachments ?? [];
-  const reasons = new Map<string, string>();
+  const reasons = new Map<string, string | null>();
   for (const one of said) {
     const { data } = z.safeParse(Verdict, one);
-    if (data) reasons.set(`${parseUlid(data.request_id)}/${parseUlid(data.id)}`, beginningIn(data.reason));
+    const own = beginningIn(data?.reason.trim() ?? "");
+    if (data) reasons.set(`${parseUlid(data.request_id)}/${parseUlid(data.id)}`, own || common);
   }
   const now = new Date();
   const writes: Write[] = [];
   for (const { request, receipt } of receipts) {
     const reason = reasons.get(`${request}/${receipt.attachment}`);
-    if (reason === undefined || !isForwarded(receipt, carrier)) continue;
+    if (reason === undefined || !isForwarded(receipt, cart)) continue;
     const accounts = {
       order: parseItem(Order, await get(keys.order(ref.order_id))).account,
       request: parseItem(Request, await get(keys.request(request))).account,
     };
-    const verdict = { state: "refused", at: now.toISOString(), status, answer: reason, reason } as const;
+    const verdict = { state: "refused", at: now.toISOString(), status, answer: reason ?? text, reason } as const;
     const refused = { ...receipt, ...verdict };
     writes.push(
       { update: keys.receipt(request, receipt.attachment), set: verdict, when: unchanged(receipt) },

@@ -3,7 +3,7 @@ import { allAttachments } from "../attachments/read.ts";
 import { collections, keys, type ParentRef, type ParentType } from "../table/keys.ts";
 import { get, parseItem, queryAll } from "../table/read.ts";
 import { Request } from "../tenants/tenant-schema.ts";
-import { Receipt } from "./checkout-schema.ts";
+import { carrierOf, Receipt } from "./checkout-schema.ts";
 
 export type OwnedAttachment = { readonly of: ParentType; readonly attachment: Attachment };
 
@@ -21,14 +21,10 @@ export type Plan = {
 };
 
 /**
- * Compares the attachments of a request and of its order with the request's receipts of this carrier. Reads the receipts last, so
+ * Compares the attachments of a request and of its order with the request's receipts of this cart. Reads the receipts last, so
  * that it finds the receipt of a deleted attachment even if that was written a moment ago.
  */
-export const planOf = async (
-  requestId: string,
-  ofOrder: readonly OwnedAttachment[],
-  carrier: string | null,
-): Promise<Plan> => {
+export const planOf = async (requestId: string, ofOrder: readonly OwnedAttachment[], cart: string): Promise<Plan> => {
   const { account } = parseItem(Request, await get(keys.request(requestId)));
   const owned = [...ofOrder, ...(await attachmentsOf({ type: "request", id: requestId }))];
   const receipts = new Map((await receiptsOf(requestId)).map((receipt) => [receipt.attachment, receipt]));
@@ -37,12 +33,12 @@ export const planOf = async (
     account,
     forward: owned
       .map((each) => ({ ...each, receipt: receipts.get(each.attachment.id) }))
-      .filter(({ receipt, attachment }) => !isForwarded(receipt, carrier) || !isUpToDate(receipt, attachment)),
+      .filter(({ receipt, attachment }) => !isForwarded(receipt, cart) || !isUpToDate(receipt, attachment)),
     withdraw: [...receipts.values()].filter(
-      (receipt) => receipt.held !== "no" && receipt.carrier === carrier && !ids.has(receipt.attachment),
+      (receipt) => receipt.held !== "no" && carrierOf(receipt.cart) === carrierOf(cart) && !ids.has(receipt.attachment),
     ),
   };
 };
 
-export const isForwarded = (receipt: Receipt | undefined, carrier: string | null): receipt is Receipt =>
-  receipt?.state === "forwarded" && receipt.carrier === carrier;
+export const isForwarded = (receipt: Receipt | undefined, cart: string): receipt is Receipt =>
+  receipt?.state === "forwarded" && receipt.held === "yes" && receipt.cart === cart;

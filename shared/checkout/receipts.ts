@@ -3,9 +3,9 @@ import { expiryOf, recordOf } from "../history/record.ts";
 import { keys } from "../table/keys.ts";
 import { transactOrUpdate } from "../table/update.ts";
 import { transact } from "../table/write.ts";
-import { currentCarrier } from "./carrier.ts";
+import { keyFor, metadataOf } from "./carrier.ts";
 import { originOf } from "./checkout-run.ts";
-import type { Receipt, RunRef } from "./checkout-schema.ts";
+import { carrierOf, type Receipt, type RunRef } from "./checkout-schema.ts";
 import { lateMs, maxCallMs } from "./limits.ts";
 import type { Plan } from "./plan.ts";
 
@@ -15,6 +15,8 @@ import type { Plan } from "./plan.ts";
 export type Target = {
   readonly ref: RunRef;
   readonly request: string;
+  /** The order's cart: see CheckoutRun. */
+  readonly cart: string;
   readonly accounts: { readonly order: string; readonly request: string };
 };
 
@@ -60,7 +62,7 @@ export const completeReceipt = async (
 ): Promise<Receipt | undefined> => {
   const now = new Date();
   // A call of another step, or of one that was killed, may still be in flight.
-  const earlier = ofThisCarrier(before)?.in_flight_until ?? null;
+  const earlier = known(target, before)?.in_flight_until ?? null;
   const in_flight_until = isOver ? earlier : laterOf(now.getTime() + lateMs(announced.bytes), earlier);
   const ended = outcome.state === "withdrawn" && ending(announced, now);
   const completed = { ...announced, ...outcome, ...ended, at: now.toISOString(), in_flight_until };
@@ -74,10 +76,14 @@ export const completeReceipt = async (
 /**
  * What a receipt loses when its deleted attachment is withdrawn, and when it expires, which is with the event of the withdrawal.
  */
-const ending = ({ sent }: Receipt, now: Date) => ({ sent: { ...sent, notes: null }, expires_at: expiryOf(now) });
+const ending = ({ sent }: Receipt, now: Date) => ({
+  key: "",
+  sent: { ...sent, notes: null },
+  expires_at: expiryOf(now),
+});
 
 export const recordDecision = (
-  { ref, request, accounts }: Target,
+  { ref, request, accounts }: Omit<Target, "cart">,
   { of, attachment, version, bytes, sha256, sent, status, answer }: Receipt,
   state: Decision,
   refused: string | undefined,
@@ -92,48 +98,62 @@ export const recordDecision = (
   return recordOf({ type: `${type}.${state}`, ...change }, originOf(ref, now));
 };
 
-/** Returns a receipt unless it is about another carrier, where nothing of this one can be in flight or held. */
-export const ofThisCarrier = (receipt: Receipt | undefined): Receipt | undefined =>
-  receipt?.carrier === currentCarrier() ? receipt : undefined;
+/**
+ * Returns what a receipt says about the order's cart. Of another carrier's, it says nothing. An earlier cart of the same carrier may
+ * have been cleared since, or not.
+ */
+export const known = ({ cart }: Pick<Target, "cart">, receipt: Receipt | undefined): Receipt | undefined => {
+  if (!receipt || carrierOf(receipt.cart) !== carrierOf(cart)) return undefined;
+  return receipt.cart === cart ? receipt : { ...forgotten(receipt, receipt.at), cart, held: perhaps(receipt) };
+};
+
+/** What the carrier has if it may have lost what it had. */
+export const perhaps = ({ held }: Receipt) => (held === "no" ? "no" : "perhaps");
 
 /** Forgets what a receipt says. What it is about is then sent again, or withdrawn again, under another key. */
 export const forgotten = (receipt: Receipt, at: string): Receipt => ({
   ...receipt,
   state: "pending",
   at,
-  resends: receipt.resends + 1,
+  key: "",
   expires_at: null,
 });
 
 /** Announces a call with the current metadata. The call is in flight until its last attempt, and the carrier's work on it, have ended. */
-export const announcement = ({ of, attachment, receipt }: Plan["forward"][number], now: Date): Receipt => {
+export const announcement = (
+  target: Pick<Target, "request" | "cart">,
+  { of, attachment, receipt }: Plan["forward"][number],
+  now: Date,
+): Receipt => {
   const endsBy = now.getTime() + maxCallMs(attachment.bytes) + lateMs(attachment.bytes);
-  const known = ofThisCarrier(receipt);
-  return {
+  const before = known(target, receipt);
+  const announced = {
     attachment: attachment.id,
     of,
     state: "pending",
     at: now.toISOString(),
     sha256: attachment.sha256,
     bytes: attachment.bytes,
-    carrier: currentCarrier(),
-    held: known?.held === "yes" ? "yes" : "perhaps",
+    cart: target.cart,
+    held: before?.held === "yes" ? "yes" : "perhaps",
     sent: sentMetadataOf(attachment),
     version: attachment.version,
     attempts: (receipt?.attempts ?? 0) + 1,
-    resends: (receipt?.resends ?? 0) + (receipt?.state === "withdrawn" ? 1 : 0),
-    in_flight_until: laterOf(endsBy, known?.in_flight_until ?? null),
+    in_flight_until: laterOf(endsBy, before?.in_flight_until ?? null),
     status: null,
     answer: null,
     reason: null,
     last_answer: null,
     expires_at: null,
-  };
+  } as const;
+  const metadata = JSON.stringify(metadataOf(target.request, announced, attachment.content_type));
+  return { ...announced, key: keyFor(metadata, before?.state === "pending" ? before.key : "") };
 };
 
 /** Announces a call that withdraws an attachment. */
 export const withdrawal = (receipt: Receipt, now: Date): Receipt => ({
   ...receipt,
+  key: keyFor("DELETE", receipt.key),
   held: "perhaps",
   at: now.toISOString(),
   in_flight_until: laterOf(now.getTime() + maxCallMs(0) + lateMs(0), receipt.in_flight_until),

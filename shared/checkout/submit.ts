@@ -3,7 +3,7 @@ import { keys } from "../table/keys.ts";
 import { readItem } from "../table/read.ts";
 import { transactOrUpdate } from "../table/update.ts";
 import { transact } from "../table/write.ts";
-import { askUpstream, type CartAnswer, checkOutUpstream, currentCarrier } from "./carrier.ts";
+import { askUpstream, type CartAnswer, checkOutUpstream, keyFor } from "./carrier.ts";
 import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
 import {
   earlierCall,
@@ -17,9 +17,17 @@ import {
   unknownCart,
   updateRun,
 } from "./checkout-run.ts";
-import { type CheckoutRun, type RunRef, Sealed, type State, type StepResult } from "./checkout-schema.ts";
+import {
+  type CheckoutRun,
+  carrierOf,
+  isHere,
+  type RunRef,
+  Sealed,
+  type State,
+  type StepResult,
+} from "./checkout-schema.ts";
 import { checkedOut, type LateChanges, lateChanges } from "./late-changes.ts";
-import { checkoutLimits, graceMs, lateMs, maxCallMs, pauseSeconds } from "./limits.ts";
+import { checkoutLimits, graceMs, hasWaitedTooLong, lateMs, maxCallMs, pauseSeconds } from "./limits.ts";
 import {
   correctionsOf,
   correctionWrites,
@@ -45,6 +53,8 @@ type Submission = {
 /** Whether it stays unknown whether the cart is checked out. */
 const doubt = { outcome_unknown: true };
 const noDoubt = { outcome_unknown: false };
+/** It is decided that the cart is open. Its next checkout is another call, with another key. */
+const decidedOpen = { ...noDoubt, key: "" };
 
 /**
  * Seals the order, checks the carrier's cart out, and then the order. If an earlier run left it unknown whether the cart is checked
@@ -59,13 +69,13 @@ export const submitOrder = async ({ run, ...state }: State & RunRef): Promise<St
   if (before?.run !== run || before.status !== "RUNNING") return { ...state, next: "FAIL" };
   const submission = { ref, state, before, announced: before.calls_end_by, learnt: {} };
   if (before.checked_out) return finish(submission);
-  if (before.outcome_unknown && before.carrier !== currentCarrier()) return stopForOtherCarrier(submission);
+  if (before.outcome_unknown && !isHere(before.cart)) return stopForOtherCarrier(submission);
   return before.outcome_unknown && (!before.sealed || before.accepted) ? ask(submission) : checkOutCart(submission);
 };
 
 /** Only the carrier that was called can say what it has done. */
 const stopForOtherCarrier = (submission: Submission) => {
-  const reason = `The carrier's address has changed. ${unknownCart} Ask the carrier that was called, and record the outcome with order settle.`;
+  const reason = `The order was sent to the carrier ${carrierOf(submission.before.cart)}. ${unknownCart} Ask that carrier, and record the outcome with order settle.`;
   return stop(submission, { ...doubt, failure: "fault", reason });
 };
 
@@ -78,13 +88,13 @@ const forwardAgain = async ({ ref, state }: Submission, rounds: number): Promise
   return { ...state, next: "FAIL" };
 };
 
-const roundOf = (state: State) => ({ ...state, version: null, consecutive_waits: 0, next: "FORWARD" }) as const;
+const roundOf = (state: State) => ({ ...state, version: null, next: "FORWARD" }) as const;
 
 /** Another copy of this step has changed the run. The step is repeated, and continues from what that copy recorded. */
 const lookAgain = ({ state }: Submission): StepResult => {
-  const consecutive_waits = state.consecutive_waits + 1;
-  if (consecutive_waits > checkoutLimits.consecutiveWaits) return { ...state, next: "FAIL" };
-  return { ...state, consecutive_waits, next: "WAIT_TO_SUBMIT", wait_seconds: 1 };
+  const waits = state.waits + 1;
+  if (waits > checkoutLimits.waits) return { ...state, next: "FAIL" };
+  return { ...state, waits, next: "WAIT_TO_SUBMIT", wait_seconds: 1 };
 };
 
 /**
@@ -106,8 +116,8 @@ const ask = async (submission: Submission): Promise<StepResult> => {
   if (answer.cart === "later") return postpone(submission, withoutAnswer(answer), doubt);
   const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;
   if (answer.cart === "cannot say" && isSealed) return checkOutCart(submission);
-  const known = { calls_end_by: later(new Date(), calls_end_by, 0), consecutive_waits: 0, ...nothingToRetry };
-  return conclude(submission, { ...known, ...noDoubt }, roundOf(state));
+  const known = { calls_end_by: later(new Date(), calls_end_by, 0), ...nothingToRetry };
+  return conclude(submission, { ...known, ...decidedOpen }, roundOf(state));
 };
 
 const withoutAnswer = ({ failure, wait_seconds }: Extract<CartAnswer, { cart: "later" }>): Wait => {
@@ -115,10 +125,10 @@ const withoutAnswer = ({ failure, wait_seconds }: Extract<CartAnswer, { cart: "l
   return { giveUp, last_answer: failure, wait_seconds };
 };
 
-/** Some carriers accept the checkout before they place the order, so an open cart is asked for again. */
-const askWhenAccepted = async (submission: Submission) => {
+/** Some carriers accept the checkout before they place the order, so an open cart is asked for again. `said` is what the POST has said. */
+const askWhenAccepted = async (submission: Submission, said: CheckoutRun["accepted"] = "unsaid") => {
   const answer = await askUpstream(submission.ref.order_id);
-  const before = submission.before.accepted ?? "unsaid";
+  const before = submission.before.accepted ?? said;
   if (answer.cart === "checked out" || (answer.cart === "cannot say" && before === "unsaid"))
     return complete(submission);
   const accepted = answer.cart === "open" ? "open" : before;
@@ -141,12 +151,14 @@ const complete = async (submission: Submission): Promise<StepResult> => {
 const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
   const { outcome_unknown } = before;
-  const carrier = currentCarrier();
-  if (!outcome_unknown && state.carrier !== carrier) return forwardAgain(submission, state.rounds);
+  const isMoved = state.cart !== before.cart || !isHere(before.cart);
+  if (!outcome_unknown && isMoved) return forwardAgain(submission, state.rounds);
   const receipts = await receiptsOfOrder(ref.order_id);
   const endsBy = Date.now() + maxCallMs(0);
   const announced = later(new Date(), before.calls_end_by, graceMs());
-  const set = { ...doubt, carrier, calls_end_by: announced, ...(!outcome_unknown && { sealed: true }) };
+  const manifest = manifestOf(receipts, before.cart);
+  const key = keyFor(JSON.stringify(manifest), before.key);
+  const set = { ...doubt, key, calls_end_by: announced, ...(!outcome_unknown && { sealed: true }) };
   const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
   const isUnchanged = !isSealedAsRead(state) && { attachments_version: state.version };
   const when = { exists: true, equals: { ...isUnchanged, receipts_version: state.receipts_version ?? undefined } };
@@ -157,7 +169,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   if (unmet?.has("run")) return lookAgain(submission);
   if (unmet) return forwardAgain(submission, state.rounds + 1);
   const sentAt = Date.now();
-  const response = await checkOutUpstream(ref.order_id, manifestOf(receipts, carrier), endsBy);
+  const response = await checkOutUpstream(ref.order_id, manifest, key, endsBy);
   const calls_end_by = later(new Date(), before.calls_end_by, response.mayStillAct ? lateMs(0) : 0);
   return recordResponse({ ...submission, announced, learnt: { calls_end_by }, receipts, response }, sentAt);
 };
@@ -170,8 +182,8 @@ const isSealedAsRead = ({ rounds, read_at }: State): boolean =>
   rounds >= checkoutLimits.rounds && Date.now() - Date.parse(read_at ?? "") < checkoutLimits.workMs;
 
 /** The run, if no other copy of this step has called since. */
-const asKnown = ({ ref, announced }: Submission) =>
-  ({ run: ref.run, status: "RUNNING", checked_out: false, calls_end_by: announced }) as const;
+const asKnown = ({ ref, announced, before: { cart } }: Submission) =>
+  ({ run: ref.run, status: "RUNNING", checked_out: false, calls_end_by: announced, cart }) as const;
 
 type Sent = Submission & { readonly receipts: OrderReceipts; readonly response: CarrierResponse };
 
@@ -180,7 +192,8 @@ const recordResponse = async (sent: Sent, sentAt: number): Promise<StepResult> =
   const { before, response } = sent;
   const { settles } = response;
   if (settles === "done") return complete(sent);
-  if (settles === "accepted") return askWhenAccepted(sent);
+  if (settles === "accepted")
+    return askWhenAccepted(sent, Object(response.json).checked_out === false ? "open" : "unsaid");
   const outcome_unknown = before.outcome_unknown || response.mayHaveActed;
   // The same call of another copy of this step, or of one that was killed, may still be in flight.
   const isInFlight = response.mayStillAct || Date.parse(before.calls_end_by) > sentAt;
@@ -201,15 +214,15 @@ const recordResponse = async (sent: Sent, sentAt: number): Promise<StepResult> =
 /** Takes what the carrier says that its cart has for true, and forwards again what differs. */
 const correctReceipts = async (sent: Sent): Promise<StepResult> => {
   const { ref, state, receipts, response } = sent;
-  const corrections = correctionsOf(receipts, response.json, currentCarrier());
+  const corrections = correctionsOf(receipts, response.json, sent.before.cart);
   if (corrections.length === 0 || state.corrections_left <= 0) {
     const often = corrections.length > 0 ? `, after ${checkoutLimits.corrections} corrections` : "";
     const reason = `The carrier's cart differs from what it has confirmed${often}: ${describeRefusal(response)}. Ask the carrier what its cart has, then start the checkout again.`;
-    return stop(sent, { ...noDoubt, failure: "fault", reason });
+    return stop(sent, { ...decidedOpen, failure: "fault", reason });
   }
   const [first = {}, ...rest] = correctionWrites(corrections);
   const next = { ...roundOf(state), corrections_left: state.corrections_left - 1 };
-  const result = await conclude(sent, noDoubt, next, { ...first, order: moved(ref) });
+  const result = await conclude(sent, decidedOpen, next, { ...first, order: moved(ref) });
   if (result.next !== "FORWARD") return result;
   for (const some of rest) {
     const still = { equals: { run: ref.run, ...forwarding } };
@@ -224,16 +237,18 @@ const correctReceipts = async (sent: Sent): Promise<StepResult> => {
 const moved = ({ order_id }: RunRef) =>
   ({ update: keys.order(order_id), add: { receipts_version: 1 }, when: { exists: true } }) as const;
 
-/** Records the verdicts on letters that a refusal contains, then ends the run. */
+/** Records the verdicts on letters that a refusal contains, then ends the run. Without a reason, one that names no letter of the cart is a fault. */
 const stopRefused = async (sent: Sent) => {
   const { ref, receipts, response, announced } = sent;
   // If another copy has called since, that copy decides, as in `conclude`.
   const when = { equals: asKnown(sent) };
   const run = { update: keys.checkout(ref.order_id), set: { calls_end_by: announced }, when };
-  for (const some of await verdictWrites(ref, receipts, response, currentCarrier()))
-    if (await transact({ ...some, run })) return lookAgain(sent);
-  const reason = `The carrier refused to check the cart out: ${describeRefusal(response)}`;
-  return stop(sent, { ...noDoubt, failure: "refused", reason });
+  const verdicts = await verdictWrites(ref, receipts, response, sent.before.cart);
+  for (const some of verdicts) if (await transact({ ...some, run })) return lookAgain(sent);
+  const isRefused = verdicts.length > 0 || response.reason !== null;
+  const words = isRefused ? describeRefusal(response) : describeDenial(response);
+  const reason = `The carrier refused to check the cart out: ${words}`;
+  return stop(sent, { ...decidedOpen, failure: isRefused ? "refused" : "fault", reason });
 };
 
 /** A 409 may mean that the cart is checked out, be another conflict, or come from a gateway. The carrier's GET decides, if it can. */
@@ -251,7 +266,7 @@ const decideConflict = async (sent: Sent): Promise<StepResult> => {
   }
   if (!outcome_unknown && words !== null) return stopRefused(sent);
   const reason = `The carrier refused to check the cart out: ${describeDenial(sent.response)}`;
-  return stop(sent, { outcome_unknown, failure: "fault", reason });
+  return stop(sent, { ...(outcome_unknown ? doubt : decidedOpen), failure: "fault", reason });
 };
 
 /** Returns a time that is at least `ms` after now, and later than `before`. */
@@ -287,14 +302,13 @@ type Wait = { readonly giveUp: string; readonly last_answer: string; readonly wa
 
 /** Waits for the carrier, or ends the run if that has taken too long. */
 const postpone = (submission: Submission, { giveUp, last_answer, ...wait }: Wait, outcome: Outcome) => {
-  const { consecutive_waits: waits } = submission.state;
-  if (waits >= checkoutLimits.consecutiveWaits)
+  const { waits } = submission.state;
+  if (hasWaitedTooLong(waits, submission.before.started_at))
     return stop(submission, { ...outcome, reason: giveUp, failure: "fault" });
   const wait_seconds = pauseSeconds(waits, wait.wait_seconds, Math.random);
   const next_try_at = new Date(Date.now() + wait_seconds * 1000).toISOString();
-  const consecutive_waits = waits + 1;
-  const next = { consecutive_waits, next: "WAIT_TO_SUBMIT", wait_seconds } as const;
-  return conclude(submission, { ...outcome, consecutive_waits, last_answer, next_try_at }, next);
+  const next = { waits: waits + 1, next: "WAIT_TO_SUBMIT", wait_seconds } as const;
+  return conclude(submission, { ...outcome, waits: waits + 1, last_answer, next_try_at }, next);
 };
 
 /** Checks out the order, and thereby its requests. The run's reason counts the changes that came too late for the carrier. */
@@ -309,7 +323,7 @@ const finish = async (submission: Submission): Promise<StepResult> => {
   const unmet = await transact({
     ...(await checkedOut(order_id, late, now)),
     run: { update: keys.checkout(order_id), set: succeeded, when: { equals: { run, status: "RUNNING" } } },
-    event: await recordEnd("order.checked_out", ref, reason, now),
+    event: await recordEnd("order.checked_out", ref, { reason, failure: null }, now),
   });
   return unmet ? lookAgain(submission) : { ...state, next: "DONE", reason };
 };

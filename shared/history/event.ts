@@ -67,6 +67,8 @@ export const Event = z.object({
   answer: z.optional(EventAnswer),
   /** The outcome of a cart's checkout, as an operator has settled it. */
   outcome: z.optional(z.enum(["checked_out", "open"])),
+  /** Why a checkout run failed: by a refusal of the carrier or the malware scan, or by anything else. */
+  failure: z.optional(z.enum(["refused", "fault"])),
   /** What was erased with an account, by kind. */
   numbers: z.optional(z.record(z.string(), z.int())),
   /** The `X-Request-Id` of the response that confirmed the change, or null if there was none. */

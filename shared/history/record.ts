@@ -21,6 +21,7 @@ type Change = {
   readonly late?: WrittenEvent["late"];
   readonly file?: WrittenEvent["file"];
   readonly outcome?: WrittenEvent["outcome"];
+  readonly failure?: WrittenEvent["failure"] | null;
   readonly numbers?: WrittenEvent["numbers"];
   /** It is stored but not published, except for the status of the answer. */
   readonly evidence?: Pick<StoredEvent, "answer" | "name" | "filename" | "reason">;
@@ -73,7 +74,7 @@ export const recordOf = (
   change: Change,
   { now, actor, request_id }: Origin,
 ): Extract<Write, { readonly put: unknown }> => {
-  const { type, account, resource, parent = null, changes, late, file, outcome, numbers, evidence } = change;
+  const { type, account, resource, parent = null, changes, late, file, outcome, failure, numbers, evidence } = change;
   const changed = changes ? Object.keys(changes) : change.changed;
   const event: WrittenEvent = {
     id: newId(now.getTime()),
@@ -88,6 +89,7 @@ export const recordOf = (
     ...(late && { late }),
     ...(file && { file }),
     ...(outcome && { outcome }),
+    ...(failure && { failure }),
     ...(numbers && { numbers }),
     ...evidence,
     request_id,

@@ -48,14 +48,14 @@ export const refusedCost = (caller: "foreign" | "revoked" | "made-up", { method 
 
 /** The cost of a checkout. It has the states of the workflow, calls of its functions, of the table and of S3, read units and write units. */
 export const checkoutCosts = [
-  { requests: 1, files: 10, states: 7, steps: 3, tableCalls: 47, fileCalls: 10, readUnits: 34, writeUnits: 69 },
-  { requests: 50, files: 1, states: 7, steps: 3, tableCalls: 317, fileCalls: 50, readUnits: 311, writeUnits: 269 },
+  { requests: 1, files: 10, states: 7, steps: 3, tableCalls: 47, fileCalls: 10, readUnits: 35, writeUnits: 69 },
+  { requests: 50, files: 1, states: 7, steps: 3, tableCalls: 317, fileCalls: 50, readUnits: 312, writeUnits: 269 },
 ] as const;
 
 /** `npm run test:faults` measures this one. */
 export const largeCheckoutCost = {
   ...{ requests: 1, files: 500, states: 7, steps: 3 },
-  ...{ tableCalls: 1_527, fileCalls: 500, readUnits: 1_163, writeUnits: 2_519 },
+  ...{ tableCalls: 1_527, fileCalls: 500, readUnits: 1_164, writeUnits: 2_519 },
 } as const;
 
 /** The round trips that a query adds to those of its endpoint. */

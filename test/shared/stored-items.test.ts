@@ -65,7 +65,7 @@ describe("an item of a released version", () => {
         run: "run-1",
         status: "FAILED",
         reason: "The carrier refused.",
-        consecutive_waits: 0,
+        waits: 0,
         next_try_at: null,
       },
       seal: { run: "run-1", version: 1 },

@@ -43,8 +43,13 @@ export type Character = {
   readonly placesLate: boolean;
   /** Whether every answer to the question is its own. Otherwise, a proxy may refuse the question. */
   readonly canAlwaysSay: boolean;
-  /** The time at which the product gets another carrier's address. */
+  /** The time at which the product gets another address: of another carrier, or another one of the same. */
   readonly movesAt: number | undefined;
+  readonly isSame: boolean;
+  /** The time at which it gets the first carrier's again, which has cleared its cart. */
+  readonly movesBackAt: number | undefined;
+  /** Whether it removes the letters that it refuses from its cart. */
+  readonly drops: boolean;
   /** The time during which a page responds to every call, and that response. */
   readonly maintenance: { readonly from: number; readonly to: number; readonly reply: Reply } | undefined;
   /** Its response to a DELETE of an attachment that it does not have. */
@@ -71,11 +76,11 @@ type Callbacks = {
   readonly nameOf: (path: string) => string;
 };
 
-const newCarrier = (character: Character, callbacks: Callbacks) => ({
+const newCarrier = (character: Character, callbacks: Callbacks, cart = emptyCart()) => ({
   ...callbacks,
   character,
   /** The cart of the carrier at each address. */
-  carts: [emptyCart(), emptyCart()] as const,
+  carts: [cart, character.isSame ? cart : emptyCart()] as const,
   /** The carts whose order is being placed. */
   placing: new Set<Cart>(),
   /** A copy of the cart, to which it may be restored. */
@@ -94,25 +99,33 @@ let carrier: ReturnType<typeof newCarrier>;
 
 export const beginCarrier = (character: Character, callbacks: Callbacks): void => {
   carrier = newCarrier(character, callbacks);
+  const { movesBackAt } = character;
+  const [first] = carrier.carts;
+  if (movesBackAt !== undefined) after(movesBackAt, () => first.checked_out || forget(first), outside);
 };
+
+export const isSameCarrier = (): boolean => carrier?.character.isSame ?? true;
 
 /**
  * The number of the carrier whose address a task has. For five minutes after a deployment, functions may have either. Back and forth, the
  * receipts lose sight of what the other carrier has, so only carriers that compare survive it.
  */
 export const addressOf = ({ name, startedAt }: Task): 0 | 1 => {
-  const { movesAt = Number.POSITIVE_INFINITY } = carrier?.character ?? {};
-  if (startedAt < movesAt) return 0;
+  const { movesAt = Number.POSITIVE_INFINITY, movesBackAt = Number.POSITIVE_INFINITY } = carrier?.character ?? {};
+  if (startedAt < movesAt || startedAt >= movesBackAt) return 0;
   const isOver = startedAt > movesAt + (carrier.character.compares ? 300_000 : 0);
   return isOver || chance(`${name} is new`) < 0.5 ? 1 : 0;
 };
 
-export const hasCarrierMoved = (): boolean => elapsed() > (carrier.character.movesAt ?? Number.POSITIVE_INFINITY);
+export const hasCarrierMoved = (): boolean =>
+  !carrier.character.isSame && elapsed() > (carrier.character.movesAt ?? Number.POSITIVE_INFINITY);
+
+const isAtSecond = () => hasCarrierMoved() && elapsed() < (carrier.character.movesBackAt ?? Number.POSITIVE_INFINITY);
 
 /** The cart that is checked out or, if there is none, the one at the last address. */
 export const cartNow = (): Cart => {
   const [first, second] = carrier.carts;
-  return second.checked_out || (hasCarrierMoved() && !first.checked_out) ? second : first;
+  return second.checked_out || (isAtSecond() && !first.checked_out) ? second : first;
 };
 
 /** The carts of all carriers. */
@@ -232,9 +245,12 @@ const refusedIn = ({ held }: Cart): Reply | undefined => {
   if (!refusal || refused.length === 0) return undefined;
   const { status, body } = refusal.reply;
   if (!("attachments" in Object(body))) return refusal.reply;
-  const reason = "It is not signed.";
-  const attachments = refused.map(({ request_id, attachment_id: id }) => ({ request_id, id, reason }));
-  for (const { request_id, id } of attachments) carrier.onRefused(`${request_id}/${id}`);
+  const own = chance("a verdict has a reason") < 0.5 && { reason: "It is not signed." };
+  const attachments = refused.map(({ request_id, attachment_id: id }) => ({ request_id, id, ...own }));
+  for (const { request_id, id } of attachments) {
+    carrier.onRefused(`${request_id}/${id}`);
+    if (carrier.character.drops) delete held[`${request_id}/${id}`];
+  }
   return { status, body: { ...Object(body), attachments } };
 };
 
@@ -320,13 +336,12 @@ const foreignConflict = (named: string): Reply => ({
   ]),
 });
 
-/** A refusal by the carrier itself: a 422, or a 4xx with a reason. A 409 leaves open whether the cart is checked out. */
+/** A refusal by the carrier itself, or its complaint about the form of the call. A 409 leaves open whether the cart is checked out. */
 const refusal = (named: string, call: Call): Reply => {
   const status = pick(`${named} status`, [422, 400, 403, 409]);
+  if (chance(`${named} reason`) > 0.8 && status !== 409) return { status: 422, body: { detail: "not yet" } };
   if (status !== 409) carrier.onRefused(placeIn(call.path));
-  return chance(`${named} reason`) < 0.5 || status === 409
-    ? { status, body: { reason: "The letter is not signed." } }
-    : { status: 422, body: { error: "not yet" } };
+  return { status, body: { reason: "The letter is not signed." } };
 };
 
 /** One attempt of a call whose body has arrived. `signal` aborts when the caller gives up. */

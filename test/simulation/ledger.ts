@@ -30,11 +30,17 @@ const newLedger = (order: string, seal?: Seal) => ({
   forwardsUntil: new Map<string, number>(),
   /** The idempotency keys with which a cart received its attachments. */
   sentAs: new Map<string, string>(),
+  /** The version of an attachment for which a key was announced. */
+  versionOf: new Map<string, number>(),
+  /** The times at which calls were decided, by their keys. */
+  decidedAt: new Map<string, number>(),
+  /** The content of the calls with a key. */
+  contentOf: new Map<string, string>(),
   /** The same, by place and run. */
   sentIn: new Map<string, Set<string>>(),
   /** The last time at which a carrier has said that its cart differs from the manifest. */
   differedAt: Number.NEGATIVE_INFINITY,
-  /** The idempotency keys of the checkout of the cart, by manifest. */
+  /** The idempotency keys of the checkout of the cart, by manifest, since it was last decided that the cart is open. */
   checkoutKeys: new Map<string, string>(),
   /** The attachments that the carrier itself has refused. */
   refused: new Set<string>(),

@@ -60,7 +60,7 @@ export const judgeCommit = (changes: readonly Change[], task: Task): void => {
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after, task);
     if (key.sk === "CHECKOUT" && confirmedTo.delete(task))
       hold("a 2xx is recorded at once", after?.checked_out === true, task.name);
-    if (key.sk.startsWith("RECEIPT#") && after?.state === "pending") noteAnnouncement(task, key, after);
+    if (key.sk.startsWith("RECEIPT#") && after) noteAnnouncement(task, key, before ?? {}, after);
     if (key.sk.startsWith("RECEIPT#") && after && task.name.startsWith("operator")) noteResend(key, after);
     if (key.sk.startsWith("RECEIPT#") && after?.state === "refused" && before?.state !== "refused")
       judgeVerdict(key, after);
@@ -161,6 +161,9 @@ const judgeRun = (before: Item, after: Item, task: Task) => {
     hold("a late copy of a step locks nothing", elapsed() < endedAt + slowestLagMs, named);
   }
   noteLock(before, after);
+  if (before.outcome_unknown && !after.outcome_unknown) ledger.checkoutKeys.clear();
+  if (ends("STOPPING") && after.failure === "refused" && before.outcome_unknown)
+    ledger.decidedAt.set(String(before.key), elapsed());
   hold("a 2xx is never forgotten", !before.checked_out || after.checked_out === true, named);
   const isOpenOrDenied = !cartNow().checked_out || ledger.wasCheckedOut || (hasCarrierLied() && !before.checked_out);
   if (ends("CRASHED")) hold("only a run whose execution has ended has crashed", !isKnownToRun(run), named);
@@ -228,40 +231,53 @@ const noteLock = (...changed: readonly Item[]) => {
   }
 };
 
-/** A task's last announcement for a request and attachment: its time, and its version if current. An old version stays old. */
-type Announced = { readonly at: number; readonly current: number | undefined };
+/** A task's last announcement for a request and attachment. What is not current stays so. */
+type Announced = { readonly at: number; readonly key: string; readonly isCurrent: boolean };
 const announced = new WeakMap<Task, Map<string, Announced>>();
 
-const noteAnnouncement = (task: Task, { pk }: Key, { attachment, of, version }: Item) => {
+const noteAnnouncement = (task: Task, { pk }: Key, before: Item, { attachment, of, version, key, state }: Item) => {
   const parent = of === "order" ? orderPk() : pk;
+  if (!ledger.versionOf.has(String(key))) ledger.versionOf.set(String(key), Number(version));
+  const isDecided = state !== before.state && state !== "pending";
+  if (isDecided && before.key) ledger.decidedAt.set(String(before.key), elapsed());
   const isCurrent = itemAt({ pk: parent, sk: `ATTACHMENT#${attachment}` })?.version === version;
   const own = announced.get(task) ?? new Map();
-  const announcement = { at: elapsed(), current: isCurrent ? Number(version) : undefined };
+  const announcement = { at: elapsed(), key: String(key), isCurrent };
   announced.set(task, own.set(`${pk}/${attachment}`, announcement));
 };
 
 /** The longest time between a task's reads and a call that depends on them: a read, a wait, and earlier attempts of the call. */
 const slowestMs = () => 30_000 + maxCallMs(0);
 
-export const judgeCaller = (task: Task, { method, path, idempotencyKey }: CartCall, listed: string): void => {
+export const judgeCaller = (task: Task, { method, path, idempotencyKey, form }: CartCall, listed: string): void => {
   const [, request = "", id = ""] = /requests\/(\w+)\/attachments\/(\w+)/.exec(path) ?? [];
   if (method === "POST") {
     const key = String(idempotencyKey);
     const isOwn = (ledger.checkoutKeys.get(listed) ?? key) === key;
     hold("the checkout of a cart keeps its key", isOwn, task.name);
     ledger.checkoutKeys.set(listed, key);
+    judgeKey(key, listed, elapsed() - slowestMs(), task);
   }
   if (id === "") return;
-  const announcement = method === "PUT" ? announced.get(task)?.get(`${keys.request(request).pk}/${id}`) : undefined;
+  const own = announced.get(task)?.get(`${keys.request(request).pk}/${id}`);
+  judgeKey(String(idempotencyKey), `${method} ${path} ${form?.metadata}`, own?.at ?? elapsed(), task);
+  const announcement = method === "PUT" ? own : undefined;
   const foundAt = announcement?.at ?? elapsed() - task.frozenMs - slowestMs();
   const until = ledger.forwardsUntil.get(task.name.split(":")[0] ?? "") ?? Number.NEGATIVE_INFINITY;
-  const isCurrent = method === "PUT" ? announcement?.current === versionIn(idempotencyKey) : ledger.deletedAt.has(id);
+  const isAnnounced = announcement?.isCurrent === true && announcement.key === idempotencyKey;
+  const isCurrent = method === "PUT" ? isAnnounced : ledger.deletedAt.has(id);
   hold("only a run that forwards calls the carrier", until > foundAt, `${task.name}: ${method} ${id}`);
   hold("a step sends only what is current", isCurrent, `${task.name}: ${method} ${id}`);
 };
 
-const versionIn = (idempotencyKey: string | null | undefined) =>
-  Number(/^forward-\w+-\w+-(\d+)/.exec(idempotencyKey ?? "")?.[1]);
+/** In a table that has gone back, an undecided key comes again, whatever has been decided since. */
+const judgeKey = (key: string, content: string, announcedAt: number, { name }: Task) => {
+  const isOne = (ledger.contentOf.get(key) ?? content) === content;
+  ledger.contentOf.set(key, content);
+  hold("a key is that of one call", isOne, `${name}: ${key}`);
+  const decidedAt = ledger.decidedAt.get(key) ?? Number.POSITIVE_INFINITY;
+  hold("no key comes back after a decision", announcedAt <= decidedAt || ledger.hasGoneBack, `${name}: ${key}`);
+};
 
 /** The tasks to which the carrier has confirmed that it has checked the cart out, until they record that. */
 const confirmedTo = new WeakSet<Task>();
@@ -320,7 +336,12 @@ const judgePut = (cart: Cart, of: string, key: string, wasHeld: boolean) => {
   // Another version is another call, even if its metadata were changed back. What differs from the manifest is sent again, perhaps
   // before an earlier call acts late.
   const isOther =
-    !wasHeld || earlier === key || versionIn(earlier) !== versionIn(key) || isSentAgain() || ledger.resentAt.has(of);
+    !wasHeld ||
+    earlier === key ||
+    ledger.versionOf.get(earlier ?? "") !== ledger.versionOf.get(key) ||
+    isSentAgain() ||
+    ledger.resentAt.has(of) ||
+    ledger.refused.has(of);
   hold("nothing is sent twice", isOther, `${place}, ${key}`);
   const [item] = ledger.versions.get(id) ?? [];
   const parent = parentIn(String(item?.pk));
@@ -384,11 +405,11 @@ export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): 
     const isStored = ledger.versions.get(id)?.some((item) => Number(item.version) >= version) ?? false;
     hold("what was confirmed is stored", isStored, id);
   }
-  for (const { level, rule, at, detail } of await checkInvariants(new Date(), isSentAgain()))
+  for (const { level, rule, at, detail } of await checkInvariants(new Date()))
     hold("check finds nothing", level !== "violation", `${rule}: ${at}: ${detail}`);
 };
 
-/** In a table that has gone back, the number of a version comes again with other metadata. */
+/** Whether what was sent may be sent again under another key. In a table that has gone back, the number of a version comes again. */
 const isSentAgain = () => ledger.differedAt > 0 || hasCarrierMoved() || ledger.hasGoneBack;
 
 const judgeReceipt = (request: string, { attachment, state, sent }: Item) => {
@@ -422,7 +443,7 @@ const judgeHistory = () => {
 export const judgeSwept = async (): Promise<void> => {
   const records = allItems().filter(({ sk }) => String(sk).startsWith("UNFINISHED_DELETE#"));
   hold("the sweep leaves nothing behind", records.length === 0, records.map(({ sk }) => sk).join());
-  for (const { rule, at, detail } of await checkInvariants(new Date(), isSentAgain()))
+  for (const { rule, at, detail } of await checkInvariants(new Date()))
     hold("the sweep leaves nothing behind", false, `${rule}: ${at}: ${detail}`);
 };
 

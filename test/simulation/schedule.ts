@@ -163,8 +163,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   const isSo = (decision: string) => chance(decision) < (rates[decision] ?? 0);
   const status = pick("refuses with", [400, 401, 402, 403, 404, 405, 410, 418, 422, 451]);
   const reason = "The letter is not signed.";
-  const words = pick<object>("refuses in words", [{}, { reason }, { reason, attachments: [] }]);
-  // Only a 422 is a verdict without a reason.
+  const words = pick<object>("refuses in words", [{}, { reason }, { reason, attachments: [] }, { attachments: [] }]);
   const reply = { status: "attachments" in words ? 422 : status, body: words };
   const missing = pick<Reply["body"]>("gone in words", [{ error: "not found" }, null]);
   // One that places orders late must be able to say whether it has, and nobody else may say it in its place.
@@ -185,6 +184,13 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
         : placed,
     placesLate,
     movesAt,
+    isSame: isSo("carrier keeps its name"),
+    movesBackAt:
+      movesAt !== undefined && isSo("carrier moves back")
+        ? movesAt + between("moves back", 600_000, 2_400_000)
+        : undefined,
+    // If the response is lost, only a comparison can show what is missing.
+    drops: isSo("carrier drops what it refuses") && (isSo("carrier compares") || mix === "calm"),
     maintenance: maintenanceOf(isSo),
     gone: { status: pick("gone", [200, 404, 410]), body: missing },
     guardsKeys: isSo("carrier guards keys"),

@@ -80,7 +80,10 @@ const alarms = (written: Rows): Rows => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-tables-"));
   for (const { file } of allFunctions) mkdirSync(join(folder, file), { recursive: true });
   const stage = join(folder, "production.json");
-  writeFileSync(stage, JSON.stringify({ ...production, carrierUrl: "https://carrier.example", malwareScan: true }));
+  writeFileSync(
+    stage,
+    JSON.stringify({ ...production, carrierUrl: "https://carrier.example", carrierName: "carrier", malwareScan: true }),
+  );
   const app = new App({ context: cdk.context, outdir: join(folder, "out"), treeMetadata: false });
   const { node } = patchbay(app, readSettings({ stage }, undefined), folder);
   rmSync(folder, { recursive: true });

@@ -85,6 +85,7 @@ const stackTarget = async (stackName: string) => {
       STATE_MACHINE_ARN: StateMachineArn,
       CARRIER_URL: stack.outputs.CarrierUrl ?? "",
       CARRIER_FUNCTION: stack.outputs.CarrierFunctionName ?? "",
+      CARRIER_NAME: stack.outputs.CarrierName ?? "",
       CARRIER_SECRET_ARN: stack.outputs.CarrierTokenArn ?? "",
     },
   };

@@ -67,7 +67,7 @@ export const progressOf = ({ requests, checkout, seal, state }: Progress): strin
   const counted = `${forwarded} of ${files.length} ${files.length === 1 ? "file" : "files"} forwarded`;
   if (state === "CHECKED_OUT") return `${counted}, checked out`;
   if (checkout?.next_try_at) {
-    const { consecutive_waits: attempt, last_answer, next_try_at } = checkout;
+    const { waits: attempt, last_answer, next_try_at } = checkout;
     return `${counted}; waiting to try again: ${attempt ? `attempt ${attempt}, ` : ""}${last_answer ?? "no answer"}, next attempt at ${next_try_at}`;
   }
   // Only the receipts show the retries of a step. Once the step gives up, the run shows its wait.
@@ -109,7 +109,7 @@ export const failedOrders = (within: Within) =>
 /** The orders whose run waits for the carrier or a scan, newest first: for what, in the carrier's words, and until when. */
 export const waitingOrders = (within: Within) =>
   runsInCheckout(within, ({ id, account }, last) => {
-    const { run, started_at, consecutive_waits: attempt, next_try_at, last_answer } = last;
+    const { run, started_at, waits: attempt, next_try_at, last_answer } = last;
     return isOpen(last) && next_try_at ? [{ id, account, run, started_at, attempt, next_try_at, last_answer }] : [];
   });
 

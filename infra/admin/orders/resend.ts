@@ -1,7 +1,7 @@
 import { isActive } from "../../../shared/checkout/checkout-run.ts";
 import { checkoutLimits } from "../../../shared/checkout/limits.ts";
 import { inTransactions, receiptsOfOrder } from "../../../shared/checkout/manifest.ts";
-import { forgotten, unchanged } from "../../../shared/checkout/receipts.ts";
+import { forgotten, perhaps, unchanged } from "../../../shared/checkout/receipts.ts";
 import { recordOf } from "../../../shared/history/record.ts";
 import type { Write } from "../../../shared/table/expressions.ts";
 import { keys } from "../../../shared/table/keys.ts";
@@ -48,9 +48,8 @@ export const resend = async (given: string, attachments: readonly string[], call
   const at = origin.now.toISOString();
   // A carrier that has lost an attachment says so in response to its DELETE, too.
   const writes = receipts.map(({ request, receipt }): Write => {
-    const { resends, expires_at } = forgotten(receipt, at);
-    const held = receipt.held === "no" ? "no" : "perhaps";
-    const set = { state: "pending", at, resends, held, expires_at };
+    const { key, expires_at } = forgotten(receipt, at);
+    const set = { state: "pending", at, key, held: perhaps(receipt), expires_at };
     return { update: keys.receipt(request, receipt.attachment), set, when: unchanged(receipt) };
   });
   const ids = new Set(receipts.map(({ receipt }) => receipt.attachment));

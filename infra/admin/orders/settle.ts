@@ -68,7 +68,7 @@ export const settle = async (
       : { order: { update: keys.order(id), remove: ["seal"], when: { exists: true } }, open: undefined }),
     run: {
       update: keys.checkout(id),
-      set: { outcome_unknown: false, reason: withSentence(withoutDoubt(reason), settled[outcome]) },
+      set: { outcome_unknown: false, key: "", reason: withSentence(withoutDoubt(reason), settled[outcome]) },
       when: { equals: { run, status, outcome_unknown: true, calls_end_by, checked_out } },
     },
     event: recordOf(change, origin),

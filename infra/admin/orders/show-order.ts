@@ -18,7 +18,7 @@ export const tooLate = ({ not_forwarded, not_withdrawn }: NonNullable<OrderRepor
 /** What an order is, as the command and the console show it to people. */
 export const orderRecord = async (report: OrderReport): Promise<Row> => {
   const { checkout, late_changes, seal, attachments: _, requests, account: _account, ...order } = report;
-  const { run, status, reason, consecutive_waits: attempt, last_answer, next_try_at } = checkout ?? {};
+  const { run, status, reason, waits: attempt, last_answer, next_try_at } = checkout ?? {};
   const next = checkout && order.state === "CART" && (await nextStep(order.id, checkout, new Date()));
   const late = order.state === "CHECKED_OUT" ? await lateChangesOf(order.id) : [];
   return {

@@ -37,12 +37,14 @@ const loggingCarrier = async (refusals: Map<string, [status: number, text: strin
       .filter((part) => /^\w{26}$/.test(part))
       .slice(1);
     const call = `${method} ${attachment}`.trim();
-    const [status, text] = refusals.get(call) ?? [200, `{"done":${log.length},"checked_out":true}`];
+    const done = { reason: `Case ${log.length}.`, notes: "repeated", checked_out: true };
+    const [status, said] = refusals.get(call) ?? [200, JSON.stringify(done)];
     refusals.delete(call);
     const before = log.findLast((one) => one.request === request && one.attachment === attachment);
     const sent = method === "DELETE" && before ? before.sent : partsOf(form);
-    log.push({ method, request, attachment, sent, status, text });
-    outgoing.writeHead(status).end(text);
+    // Of a success, only the reason is kept.
+    log.push({ method, request, attachment, sent, status, text: status < 300 ? done.reason : said });
+    outgoing.writeHead(status).end(said);
   });
   const { url, close } = await listen(server);
   Object.assign(process.env, { CARRIER_URL: url, CARRIER_TOKEN: "", CARRIER_TIMEOUT_MS: "20000" });
@@ -82,7 +84,7 @@ it("a dispute: refused, renamed, sent, deleted, kept, withdrawn: the history say
   await run("refused");
   await order.update(0, letter, { name: "Letter, signed" });
   await order.update("order", terms, { name: "Terms of May" });
-  refusals.set("POST", [422, "The cart is empty."]);
+  refusals.set("POST", [422, '{"reason":"The cart is empty."}']);
   await run("sent");
   await order.remove(0, letter);
   refusals.set(`DELETE ${letter}`, [403, `{"reason":"${"Not now. ".repeat(70)}"}`]);
@@ -134,7 +136,7 @@ it("a dispute: refused, renamed, sent, deleted, kept, withdrawn: the history say
   const why = `The attachment ${letter} of the request ${order.requests[0]} was refused by the carrier, not`;
   const failed = [
     `${why} withdrawn: 403 ${`{"reason":"${"Not now. ".repeat(70)}`.slice(0, 500)}`,
-    "The carrier refused to check the cart out: 422 The cart is empty.",
+    'The carrier refused to check the cart out: 422 {"reason":"The cart is empty."}',
     `${why} forwarded: 422 {"reason":"The signature is missing."}`,
   ];
   const { runs, requests } = await adminJson(["order", "show", order.id]);

@@ -19,6 +19,7 @@ const changes: Readonly<Record<keyof z.infer<typeof Stage>, Change>> = {
   retainData: [false],
   carrierUrl: ["https://other.example"],
   carrierFunction: ["adapter", { carrierUrl: null, carrierFunction: "another" }],
+  carrierName: ["another"],
   pageEmail: ["operators@example.com"],
   ticketEmail: ["office@example.com"],
   webAclArn: [webAclArn, noLimits],

@@ -53,6 +53,7 @@ describe("a stage's file", () => {
     const production = {
       retainData: true,
       carrierUrl,
+      carrierName: "carrier",
       rollout: "canary",
       malwareScan: true,
       requestsPerKey: 30_000,
@@ -75,6 +76,11 @@ describe("a stage's file", () => {
     [{ carrierUrl: "https://carrier.example/#/api" }, /carrierUrl: must have no query/],
     [{ carrierUrl, carrierFunction: "f" }, /carrierFunction: must be null, because/],
     [{ carrierFunction: "not a function" }, /carrierFunction: must be the name or the ARN of a function/],
+    [{ carrierUrl }, /stage_1\.json: carrierName: must name the carrier, because this stage has one$/],
+    ...["", " ", "x".repeat(65)].map((carrierName): [object, RegExp] => [
+      { carrierUrl, carrierName },
+      /stage_1\.json: carrierName: must be a name of 1 to 64 characters$/,
+    ]),
     [{ retainData: true }, /carrierUrl: must be an https: URL, because/],
     [{ retainData: true, carrierUrl: "http://carrier.example" }, /carrierUrl: must be an https: URL, because/],
     [{ webAclArn: "arn:1", requestsPerKey: 10 }, /webAclArn: must be null, because/],

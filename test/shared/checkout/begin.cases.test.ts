@@ -10,7 +10,7 @@ import { collections, keys } from "../../../shared/table/keys.ts";
 import { queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
-import { storeRun } from "../../support/fixtures/runs.ts";
+import { storeRun, testCart } from "../../support/fixtures/runs.ts";
 import { at, isSealed, now, running, sealBy, storedOrder } from "../../support/fixtures/step-by-step.ts";
 
 /** How a run begins and fails, in cases that whole checkouts do not show. */
@@ -46,8 +46,8 @@ describe("the start of a run", () => {
       passes_left: 48,
       rounds: 0,
       corrections_left: 5,
-      consecutive_waits: 0,
-      carrier: null,
+      waits: 0,
+      cart: null,
       version: null,
       read_at: null,
       receipts_version: null,
@@ -56,20 +56,22 @@ describe("the start of a run", () => {
     const fresh = { run: "this", status: "RUNNING", started_at: at(0), ended_at: null, reason: null, failure: null };
     const calls = {
       outcome_unknown: false,
-      carrier: null,
+      cart: expect.stringMatching(/^carrier [0-9A-Z]{26}$/),
+      key: "",
       sealed: false,
       accepted: null,
       checked_out: false,
       calls_end_by: at(0),
     };
-    const none = { consecutive_waits: 0, last_answer: null, next_try_at: null };
+    const none = { waits: 0, last_answer: null, next_try_at: null };
     const first = { ...fresh, ...calls, ...none, attempt: 1, earlier_runs: [] };
-    expect(await readRun(order)).toEqual(first);
+    const stored = await readRun(order);
+    expect(stored).toEqual(first);
     const earlier_runs = Array.from({ length: 20 }, (_, index) => `run ${index}`);
     await storeRun(order, { earlier_runs });
     await beginRun(ref, now);
     const known = ["last", ...earlier_runs.slice(0, 19)];
-    expect(await readRun(order)).toEqual({ ...first, attempt: 4, earlier_runs: known });
+    expect(await readRun(order)).toEqual({ ...first, cart: testCart, attempt: 4, earlier_runs: known });
   });
 
   it.each([[{}], [{ order_id: null }], [{ order_id: 5 }], [[]], ["x"], [null]])(

@@ -43,8 +43,11 @@ describe("a response of the carrier", () => {
     ["throttled", every, [429], [json, '{"reason":"why"}']],
     ["unanswered", every, [199, 408, 500, 502, 503, 504, 599], [json, html, '{"reason":"why"}']],
     ["unanswered", ["PUT", "DELETE", "POST"], [501], [json]],
-    ["refusal", every, [422], [json, html, ""]],
-    ["refusal", every, [400, 403, 499], ['{"reason":"why"}']],
+    ["denial", every, [422], [json, html, "", '{"detail":"why"}']],
+    ["refusal", ["POST"], [400, 422], ['{"attachments":[]}']],
+    ["denial", ["PUT", "DELETE", "GET"], [422], ['{"attachments":[]}']],
+    ["denial", ["POST"], [401, 407], ['{"attachments":[]}']],
+    ["refusal", every, [400, 403, 422, 499], ['{"reason":"why"}']],
     ["denial", every, [401, 407], ['{"reason":"why"}']],
     ["refusal", ["PUT", "POST", "GET"], [404, 410], ['{"reason":"why"}']],
     ["denial", every, [400, 401, 403, 405, 407, 428, 430, 499], [json, html, "", '{"reason":7}', '{"reason":" "}']],
@@ -94,7 +97,10 @@ describe("a response of the carrier", () => {
     ["The letter is not signed.", null],
     ["", null],
   ])("%j has the reason %j for the customer", (text, reason) => {
-    expect(interpret("PUT", { status: 422, headers: {}, text })).toMatchObject({ settles: "refused", reason });
+    expect(interpret("PUT", { status: 422, headers: {}, text })).toMatchObject({
+      settles: reason === null ? "denied" : "refused",
+      reason,
+    });
   });
 
   it("is kept without the line break at its end", () => {

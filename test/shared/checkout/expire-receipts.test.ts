@@ -22,11 +22,11 @@ const forwardedOrder = async () => {
   const sent = { name: "LOA", notes, file_hint: "DEFAULT", filename: "loa.pdf" };
   const told = { status: 201, answer: "", last_answer: null, reason: null, in_flight_until: null };
   const counts = {
-    carrier: "any",
+    cart: "any",
+    key: "any",
     held: "yes",
     version: 2,
     attempts: 1,
-    resends: 0,
     bytes: 15,
     sha256: "0".repeat(64),
   };

@@ -4,15 +4,22 @@ import { S3Client } from "@aws-sdk/client-s3";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { putFile, removeFile } from "../../../shared/attachments/files.ts";
-import { currentCarrier } from "../../../shared/checkout/carrier.ts";
 import { callCarrier } from "../../../shared/checkout/carrier-client.ts";
 import { filePartBody } from "../../../shared/checkout/carrier-form.ts";
 import { failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { Receipt } from "../../../shared/checkout/checkout-schema.ts";
 import { forwardOrder, mostSevere } from "../../../shared/checkout/forward.ts";
 import { planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
-import { announcement, isInFlight, replaceReceipt, secondsInFlight } from "../../../shared/checkout/receipts.ts";
+import {
+  announcement,
+  forgotten,
+  isInFlight,
+  replaceReceipt,
+  secondsInFlight,
+  withdrawal,
+} from "../../../shared/checkout/receipts.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
+import { newId } from "../../../shared/schema/fields.ts";
 import { collections, keys } from "../../../shared/table/keys.ts";
 import { get, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
@@ -23,6 +30,7 @@ import {
   isWrite,
   type TableCall,
 } from "../../support/fault-proxy/table-proxy.ts";
+import { testCart } from "../../support/fixtures/runs.ts";
 import {
   at,
   attachedOne,
@@ -50,9 +58,9 @@ describe("forwarding an order", () => {
     await transact({ owner: { update: keys.order(order), set: { account: "another" }, when: {} } });
     const account = (await get(keys.request(request)))?.account;
     const calls = carrier.respondInTurn(201, 200, 204);
-    const { run: _, ...state } = { ...first, passes_left: 2, consecutive_waits: 0 };
+    const { run: _, ...state } = { ...first, passes_left: 2 };
     expect(await forwardOrder(first)).toEqual({ ...state, next: "SUBMIT" });
-    expect(await readRun(order)).toMatchObject({ consecutive_waits: 0, last_answer: null, next_try_at: null });
+    expect(await readRun(order)).toMatchObject({ waits: 2, last_answer: null, next_try_at: null });
     await remove(0, own);
     const added = await attach(0);
     await remove(0, added);
@@ -101,22 +109,22 @@ describe("forwarding an order", () => {
 
   const waiting = {
     status: "RUNNING",
-    consecutive_waits: 2,
+    waits: 2,
     next_try_at: at(60),
-    last_answer: expect.stringMatching(/^it responded with (429|503)$/),
+    last_answer: expect.stringMatching(/^it responded with (429|503) why$/),
   };
   const tooLong = expect.stringMatching(
-    / for too long \(it responded with (429|503)\)\. Start the checkout again once /,
+    / for too long \(it responded with (429|503) why\)\. Start the checkout again once /,
   );
   it.each<[string, number, number, { readonly next: string; readonly [name: string]: unknown }, object]>([
-    ["waits", 3, 1, { next: "WAIT_TO_FORWARD", passes_left: 2, consecutive_waits: 2, wait_seconds: 60 }, waiting],
-    ["waits the last time", 2, 9, { next: "WAIT_TO_FORWARD", consecutive_waits: 10 }, { status: "RUNNING" }],
+    ["waits", 3, 1, { next: "WAIT_TO_FORWARD", passes_left: 2, waits: 2, wait_seconds: 60 }, waiting],
+    ["waits the last time", 2, 9, { next: "WAIT_TO_FORWARD", waits: 10 }, { status: "RUNNING" }],
     ["has waited too often", 3, 10, { next: "FAIL" }, { status: "STOPPING" }],
     ["has no pass left", 1, 1, { next: "FAIL", passes_left: 0 }, { status: "STOPPING", reason: tooLong }],
-  ])("%s for a carrier that is unavailable", async (_, passes_left, consecutive_waits, result, run) => {
+  ])("%s for a carrier that is unavailable", async (_, passes_left, waits, result, run) => {
     const { order, request, first } = await attached();
     carrier.respondInTurn([429, busy[1]], busy);
-    expect(await forwardOrder({ ...first, passes_left, consecutive_waits })).toMatchObject(result);
+    expect(await forwardOrder({ ...first, passes_left, waits })).toMatchObject(result);
     expect(await readRun(order)).toMatchObject(run);
     const both = await receiptsOf(request);
     expect(both).toMatchObject(Array(2).fill({ state: "pending", last_answer: expect.any(String) }));
@@ -139,21 +147,25 @@ describe("forwarding an order", () => {
     expect(pending).toBe(0);
   });
 
-  it("that has progressed waits the first time", async () => {
-    const { request, first } = await attached();
+  it("that has progressed waits once more, but not for longer than 20 hours", async () => {
+    const { order, request, first, attach } = await attached();
     carrier.respondInTurn(201, busy);
-    const progressed = { next: "WAIT_TO_FORWARD", consecutive_waits: 1 };
-    expect(await forwardOrder({ ...first, consecutive_waits: 10 })).toMatchObject(progressed);
+    const progressed = { next: "WAIT_TO_FORWARD", waits: 10 };
+    expect(await forwardOrder({ ...first, waits: 10 })).toMatchObject(progressed);
     expect(await statesOf(request)).toEqual(["forwarded", "pending"]);
+    await running(order, { started_at: at(-20 * 3600) });
+    await attach(0);
+    carrier.respondInTurn(201, busy);
+    expect(await forwardOrder({ ...first, waits: 0 })).toMatchObject({ next: "FAIL" });
   });
 
   it("leaves what a copy has stored of its wait", async () => {
     const { order, first } = await attachedOne();
     carrier.respondInTurn(201);
     // The first call forwards the file. The second has nothing to do.
-    for (const consecutive_waits of [0, 1]) {
-      await forwardOrder({ ...first, consecutive_waits });
-      expect(await readRun(order)).toMatchObject({ consecutive_waits: 2, last_answer: "x" });
+    for (const waits of [0, 1]) {
+      await forwardOrder({ ...first, waits });
+      expect(await readRun(order)).toMatchObject({ waits: 2, last_answer: "x" });
     }
   });
 
@@ -230,7 +242,7 @@ describe("forwarding an order", () => {
       "a redirect settles nothing",
       Array(4).fill([302, { Location: "/" }]),
       { next: "WAIT_TO_FORWARD" },
-      { last_answer: "it responded with 302" },
+      { last_answer: "it responded with 302 why" },
       { state: "pending", in_flight_until: null },
     ],
   ])("%s", async (_, responses, result, run, receipt) => {
@@ -336,15 +348,20 @@ describe("forwarding an order", () => {
     await update(0, own, { name: "New" });
     await forwardOrder(first);
     await remove(0, deleted);
-    vi.stubEnv("CARRIER_URL", `${carrier.url}/v2`);
+    vi.stubEnv("CARRIER_NAME", "another");
     const calls = carrier.respondInTurn(201, 201);
     await update(0, own, { name: "Newer" });
-    expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT", carrier: currentCarrier() });
+    expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT", cart: expect.stringMatching(/^another /) });
     expect(calls.toSorted()).toEqual([`PUT ${own}`, `PUT ${shared}`].sort());
     const before = (await receiptsOf(request)).find(({ attachment }) => attachment === deleted);
-    // At the first carrier, it is still to be withdrawn.
-    vi.stubEnv("CARRIER_URL", `${carrier.url}/`);
-    const back = carrier.respondInTurn(201, 201, 201);
+    // At the first carrier, it is still to be withdrawn, unless that has cleared its cart.
+    vi.stubEnv("CARRIER_NAME", "carrier");
+    vi.stubEnv("CARRIER_URL", `${carrier.url}/v2`);
+    const back: string[] = [];
+    carrier.respondWith((call) => {
+      back.push(call);
+      return call.startsWith("DELETE") ? [404, {}, "{}"] : 201;
+    });
     expect([before, await forwardOrder(first)]).toMatchObject([
       { state: "forwarded", held: "yes" },
       { next: "SUBMIT" },
@@ -362,8 +379,8 @@ describe("forwarding an order", () => {
     await forwardOrder(first);
     await remove(0, own);
     await forwardOrder(first);
-    expect(await forwardOrder({ ...first, consecutive_waits: 10 })).toMatchObject({ next: "FAIL" });
-    const reason = / cannot be withdrawn yet: an earlier call may still be in flight \(it responded with 503\)\.$/;
+    expect(await forwardOrder({ ...first, waits: 10 })).toMatchObject({ next: "FAIL" });
+    const reason = / cannot be withdrawn yet: an earlier call may still be in flight \(it responded with 503 why\)\.$/;
     expect(await readRun(order)).toMatchObject({ reason: expect.stringMatching(reason) });
     expect(calls).toEqual([`PUT ${own}`, `DELETE ${own}`]);
   });
@@ -425,7 +442,8 @@ describe("forwarding an order", () => {
   it("is sent no later than announced", async () => {
     const { order, first } = await attachedOne();
     carrier.respondWith(() => sleep(200, 201));
-    const isCheck = ({ operation, items }: TableCall) => operation === "BatchGetItem" && items.length === 2;
+    const isCheck = ({ operation, items }: TableCall) =>
+      operation === "BatchGetItem" && items.some(({ sk }) => sk.startsWith("ATTACHMENT#"));
     beforeTableCall(isCheck, async () => void vi.setSystemTime(now.getTime() + 135_100));
     expect(await forwardOrder(first)).toMatchObject({ next: "WAIT_TO_FORWARD" });
     expect(await readRun(order)).toMatchObject({ last_answer: "the deadline passed before the call was sent" });
@@ -504,7 +522,7 @@ describe("forwarding an order", () => {
     vi.spyOn(S3Client.prototype, "send").mockImplementation(send);
     expect(await forwardOrder(first)).toMatchObject({ next });
     expect(await receiptsOf(request)).toEqual(Array(files).fill(expect.objectContaining(receipt)));
-    expect(await forwardOrder({ ...first, consecutive_waits: 10 })).toMatchObject({ next: "FAIL" });
+    expect(await forwardOrder({ ...first, waits: 10 })).toMatchObject({ next: "FAIL" });
     expect((await readRun(order))?.reason).toMatch(reason);
     // A late copy does not wait for the scan's result, even if that is an error.
     expect(await forwardOrder(first)).toMatchObject({ next: "FAIL" });
@@ -533,23 +551,45 @@ it.each([
 describe("the receipt of a call", () => {
   const announced = async () => {
     const { request, own } = await attachedOne();
-    const [planned] = (await planOf(request, [], currentCarrier())).forward;
+    const [planned] = (await planOf(request, [], testCart)).forward;
     if (!planned) throw new Error("there is nothing to forward");
-    return { request, own, planned, first: announcement(planned, now) };
+    return { request, own, planned, first: announcement({ request, cart: testCart }, planned, now) };
   };
 
   it("announces the current metadata for as long as its attempts, and the work of the last one, take", async () => {
-    const { own, planned, first } = await announced();
+    const { request, own, planned, first } = await announced();
     const sent = { of: "request", state: "pending", at: at(0), version: 1, attempts: 1, status: null, bytes: 15 };
-    expect(first).toMatchObject({ attachment: own, ...sent, resends: 0, in_flight_until: at(175.005) });
+    expect(first).toMatchObject({ attachment: own, ...sent, cart: testCart, in_flight_until: at(175.005) });
     const next = (receipt: Partial<Receipt>) => {
       const attachment = { ...planned.attachment, name: "New", version: 2 };
-      return announcement({ of: "request", attachment, receipt: { ...first, ...receipt } }, now);
+      const changed = { of: "request", attachment, receipt: { ...first, ...receipt } } as const;
+      return announcement({ request, cart: testCart }, changed, now);
     };
     const current = { sent: { name: "New" }, version: 2, attempts: 2, in_flight_until: at(175.005) };
-    expect(next({})).toMatchObject({ ...current, resends: 0 });
+    expect(next({})).toMatchObject(current);
     expect(next({ in_flight_until: at(900) })).toMatchObject({ ...current, in_flight_until: at(900) });
-    expect(next({ state: "withdrawn", resends: 1 })).toMatchObject({ ...current, resends: 2 });
+  });
+
+  it("keeps its key until the carrier has decided, and for no other content, decision or cart", async () => {
+    const { request, planned, first } = await announced();
+    const target = { request, cart: testCart };
+    const keyAfter = (receipt: Partial<Receipt>, attachment = planned.attachment, cart = testCart) =>
+      announcement({ request, cart }, { of: "request", attachment, receipt: { ...first, ...receipt } }, now).key;
+    const asked = withdrawal({ ...first, state: "forwarded" }, now);
+    expect(first.key).toMatch(/^[0-9A-Z]{26}-[0-9a-f]{16}$/);
+    expect([keyAfter({}), withdrawal(asked, now).key]).toEqual([first.key, asked.key]);
+    const others = [
+      ...(["forwarded", "refused", "withdrawn"] as const).map((state) => keyAfter({ state })),
+      ...[
+        keyAfter(forgotten(first, at(0))),
+        keyAfter({}, planned.attachment, `another ${newId()}`),
+        keyAfter({}, planned.attachment, `carrier ${newId()}`),
+      ],
+      ...[keyAfter({}, { ...planned.attachment, name: "New" }), keyAfter(asked)],
+      ...[withdrawal(first, now).key, withdrawal({ ...asked, key: "" }, now).key, asked.key, first.key],
+      announcement(target, { ...planned, receipt: undefined }, now).key,
+    ];
+    expect(new Set(others).size).toBe(others.length);
   });
 
   it("is announced by one of two steps", async () => {
@@ -649,7 +689,7 @@ describe("a copy of the forwarding step that runs on", () => {
       await checkOut();
       return [status, { "Retry-After": "60" }];
     });
-    await forwardOrder({ ...first, consecutive_waits: 10 });
+    await forwardOrder({ ...first, waits: 10 });
     const requested = { status: "RUNNING", reason: null, outcome_unknown: true, sealed: true };
     expect(await readRun(order)).toMatchObject(requested);
     expect(await receiptsOfBoth()).toMatchObject([{ attachment: own, state: "forwarded", status: 201 }]);
@@ -659,7 +699,7 @@ describe("a copy of the forwarding step that runs on", () => {
     pass(600);
     expect([await forwardOrder(first), calls.splice(0).length]).toMatchObject([{ next: "FAIL" }, 3]);
     carrier.respondInTurn(says(true));
-    submitted = { ...submitted, consecutive_waits: 2 };
+    submitted = { ...submitted, waits: 2 };
     const reason = /: 1 added or changed and not forwarded, 1 deleted and not withdrawn\.$/;
     expect(await submitOrder(submitted)).toMatchObject({ next: "DONE", reason: expect.stringMatching(reason) });
   });
@@ -692,7 +732,7 @@ describe("a copy of the forwarding step that runs on", () => {
     const { order, first, ref, receiptsOfBoth } = await started();
     duringFirstCall(() => failRun(ref, "why", new Date()), [503, { "Retry-After": "60" }]);
     expect(await forwardOrder(first)).toMatchObject({ next: "FAIL" });
-    expect(await readRun(order)).toMatchObject({ status: "FAILED", consecutive_waits: 2, next_try_at: null });
+    expect(await readRun(order)).toMatchObject({ status: "FAILED", waits: 2, next_try_at: null });
     expect(await receiptsOfBoth()).toMatchObject([{ state: "pending" }]);
   });
 
@@ -731,8 +771,7 @@ describe("a copy of the forwarding step that runs on", () => {
       expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
       sent.push(carrier.keys.at(-1) ?? "");
     }
-    expect(sent.map((key) => key.slice(0, -16))).toEqual(Array(2).fill(`forward-${requests[0]}-${own}-2-`));
-    expect(sent[0]).not.toBe(sent[1]);
+    expect(new Set(sent).size).toBe(2);
   });
 
   it("sends what was withdrawn and comes back under another key, and withdraws it again under another", async () => {
@@ -743,12 +782,11 @@ describe("a copy of the forwarding step that runs on", () => {
     await transact({ receipt: { update: key, set: { state: "withdrawn", expires_at: 1 }, when: {} } });
     carrier.respondInTurn(201);
     expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
-    expect(carrier.keys.at(-1)).toBe(`forward-${requests[0]}-${own}-1-1`);
-    expect(await receiptsOfBoth()).toMatchObject([{ state: "forwarded", resends: 1, expires_at: null }]);
+    expect(await receiptsOfBoth()).toMatchObject([{ state: "forwarded", expires_at: null }]);
     await remove(0, own);
     carrier.respondInTurn(200);
     expect(await forwardOrder(first)).toMatchObject({ next: "SUBMIT" });
-    expect(carrier.keys.at(-1)).toBe(`withdraw-${requests[0]}-${own}-1`);
+    expect(new Set(carrier.keys.slice(-3)).size).toBe(3);
   });
 });
 

@@ -37,7 +37,7 @@ const maxPasses = checkoutLimits.passes + checkoutLimits.rounds + checkoutLimits
 const worstCaseEvents = () => {
   const passes = maxPasses * sum("Forward", "Decide", "WaitToForward", "Submit", "Decide");
   // Before the passes, the carrier may be asked as often as after them.
-  const submits = 2 * (checkoutLimits.consecutiveWaits + 2) * sum("Submit", "Decide", "WaitToSubmit");
+  const submits = 2 * (checkoutLimits.waits + 2) * sum("Submit", "Decide", "WaitToSubmit");
   return 2 + passes + submits + sum("Begin", "Decide", "Fail", "Failed");
 };
 
@@ -53,8 +53,8 @@ describe("Step Functions' limits", () => {
   });
 
   it("leave an execution time for every wait that a carrier may ask for", () => {
-    const { passes, consecutiveWaits, maxRunMs } = checkoutLimits;
-    const waits = (passes + 2 * consecutiveWaits) * maxRetryAfterSeconds;
+    const { passes, maxRunMs } = checkoutLimits;
+    const waits = (passes + 2 * checkoutLimits.waits) * maxRetryAfterSeconds;
     const work = maxPasses * (taskSeconds("Forward") + taskSeconds("Submit"));
     expect(waits + work).toBeLessThan(workflow.TimeoutSeconds);
     expect(maxRunMs).toBeGreaterThan(workflow.TimeoutSeconds * 1000);

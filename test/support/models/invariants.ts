@@ -26,23 +26,15 @@ const documentFindings = (events: readonly Event[], versions: ReadonlyMap<string
   });
 };
 
-/**
- * The receipt has the carrier's last decision, and only a refusal is recorded twice in a row. So is what was sent again, because
- * the cart differed from the manifest, or because the carrier is another one.
- */
-const receiptFindings = (
-  events: readonly Event[],
-  receipts: ReadonlyMap<string, Receipt>,
-  isSentAgain: boolean,
-): Finding[] => {
+/** The receipt has the carrier's last decision, and the attachment was not forwarded more often than that was announced. */
+const receiptFindings = (events: readonly Event[], receipts: ReadonlyMap<string, Receipt>): Finding[] => {
   const decisions = events.filter(({ type }) => /\.(forwarded|refused|withdrawn)$/.test(type));
   const byReceipt = Map.groupBy(decisions, ({ parent, resource }) => `${parent?.id} ${resource.id}`);
   return [...new Set([...byReceipt.keys(), ...receipts.keys()])].flatMap((at) => {
     const all = (byReceipt.get(at) ?? []).map((event) => `${actionOf(event)} ${event.resource.version}`);
-    const { state, version, resends = 0 } = receipts.get(at) ?? {};
-    const repeated = all.filter((one, index) => one === all[index + 1] && !one.startsWith("refused"));
-    const isRepeated = !isSentAgain && repeated.length > resends;
-    if (!isRepeated && (state === "pending" || all.at(-1) === `${state} ${version}`)) return [];
+    const { state, version, attempts = 0 } = receipts.get(at) ?? {};
+    const isAnnounced = all.filter((one) => one.startsWith("forwarded")).length <= attempts;
+    if (isAnnounced && (state === "pending" || all.at(-1) === `${state} ${version}`)) return [];
     return [violation(rule, at, `${all} beside the receipt ${state} ${version}`)];
   });
 };
@@ -68,7 +60,7 @@ const runFindings = (events: readonly Event[], runs: ReadonlyMap<string, string>
 const Latest = z.object({ run: z.string(), status: z.string(), earlier_runs: z.array(z.string()) });
 const Versioned = z.object({ id: z.string(), version: z.number() });
 
-const historyFindings = async (items: AsyncIterable<Item>, isSentAgain = false): Promise<Finding[]> => {
+const historyFindings = async (items: AsyncIterable<Item>): Promise<Finding[]> => {
   const events: Event[] = [];
   const versions = new Map<string, number>();
   const receipts = new Map<string, Receipt>();
@@ -90,14 +82,14 @@ const historyFindings = async (items: AsyncIterable<Item>, isSentAgain = false):
       for (const earlier of earlier_runs) runs.set(earlier, "FAILED");
     }
   }
-  const ofReceipts = receiptFindings(events, receipts, isSentAgain);
+  const ofReceipts = receiptFindings(events, receipts);
   return [...documentFindings(events, versions), ...ofReceipts, ...runFindings(events, runs)];
 };
 
-/** Checks the whole table and bucket. `isSentAgain` says that a carrier may have received a version twice. */
-export const checkInvariants = async (now: Date, isSentAgain = false): Promise<Finding[]> => [
+/** Checks the whole table and bucket. */
+export const checkInvariants = async (now: Date): Promise<Finding[]> => [
   ...(await checkItems(now)),
-  ...(await historyFindings(scan(), isSentAgain)),
+  ...(await historyFindings(scan())),
 ];
 
 async function* itemsOf(order: string): AsyncGenerator<Item> {

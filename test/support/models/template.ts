@@ -26,12 +26,13 @@ type Choice = {
 };
 
 const choices = {
-  production: { stage: "production", settings: { carrierUrl: "https://carrier.example" } },
+  production: { stage: "production", settings: { carrierUrl: "https://carrier.example", carrierName: "carrier" } },
   "a sandbox": { stage: "sandbox", name: "anna" },
   "production with all that it may have": {
     stage: "production",
     settings: {
       carrierUrl: "https://carrier.example",
+      carrierName: "carrier",
       pageEmail: "operators@example.com",
       ticketEmail: "office@example.com",
       ...{ requestsPerKey: null, requestsPerAddress: null, requestsInTotal: null },
@@ -50,6 +51,7 @@ const choices = {
       rollout: "all-at-once",
       throttleRate: 0,
       carrierFunction: "adapter",
+      carrierName: "carrier",
       restoredTable: "restored",
       requestsPerKey: 3_000,
       maxReadUnits: null,

@@ -33,6 +33,7 @@ export const carrier = async ({
   const { url, close } = await startCarrier({ ...options, port: 0, token: "carrier-token" });
   Object.assign(process.env, {
     CARRIER_URL: url,
+    CARRIER_NAME: "carrier",
     CARRIER_TOKEN: "carrier-token",
     CARRIER_TIMEOUT_MS: String(timeoutMs),
   });

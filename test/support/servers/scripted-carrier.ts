@@ -17,8 +17,9 @@ export const scriptedCarrier = async () => {
       keys.push(incoming.headers["idempotency-key"]?.toString());
       const response = await respond(method === "GET" ? "GET cart" : `${method} ${path.split("/").at(-1)}`);
       const [status, headers, answer = undefined] = typeof response === "number" ? [response, {}] : response;
-      // A success without a body is empty, because a page would be nobody's word.
-      outgoing.writeHead(status, headers).end(answer ?? (status < 300 ? "" : "why"));
+      // A success without a body is empty, because a page would be nobody's word. A 422 is a refusal.
+      const words = status === 422 ? '{"reason":"why"}' : "why";
+      outgoing.writeHead(status, headers).end(answer ?? (status < 300 ? "" : words));
     }),
   );
   return {
