@@ -102,7 +102,7 @@ export const settingDescriptions = {
   carrierFunction:
     "instead of `carrierUrl`: the name or the ARN of an [adapter function](../docs/carrier.md#an-adapter-function) in this region",
   carrierName:
-    'the carrier\'s name, the same while its address changes. Required beside `carrierUrl` or `carrierFunction`',
+    "the carrier's name, the same while its address changes. Required beside `carrierUrl` or `carrierFunction`",
   pageEmail:
     "the address for alarms that cannot wait. Without it and `ticketEmail`, a stage that neither retains its data nor releases by `canary` has no alarms and dashboard",
   ticketEmail: "the address for alarms that can wait",
