@@ -1,7 +1,8 @@
 import { Command, CommanderError } from "commander";
 import project from "../../package.json" with { type: "json" };
+import { reportUnreadable } from "../../shared/table/read.ts";
 import { errorBody, explain, UsageError } from "./cli/command-errors.ts";
-import { printJson, safeLines } from "./cli/output.ts";
+import { printJson, safe, safeLines } from "./cli/output.ts";
 import { addEnvCommand, type TargetOptions, useTarget } from "./cli/target.ts";
 import { otherPrograms, pathOf, throwUsageErrors, usageOf } from "./cli/usage.ts";
 
@@ -99,6 +100,13 @@ export const createProgram = async (
 export const runCommand = async (args: readonly string[]): Promise<void> => {
   const json = args.includes("--json");
   let running: Command | undefined;
+  const unreadable = new Set<string>();
+  const reportBefore = reportUnreadable(({ message }) => {
+    process.exitCode = 1;
+    if (unreadable.has(message)) return;
+    unreadable.add(message);
+    console.error(safe(`${message}. It is left out. A newer release may have written it.`));
+  });
   try {
     const program = await createProgram((command) => {
       running = command;
@@ -112,5 +120,7 @@ export const runCommand = async (args: readonly string[]): Promise<void> => {
     if (json) printJson(errorBody(error));
     else console.error([explain(error), usage].filter(Boolean).join("\n"));
     process.exitCode = isUsage ? 2 : 1;
+  } finally {
+    reportUnreadable(reportBefore);
   }
 };

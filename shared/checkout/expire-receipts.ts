@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { Item } from "../table/expressions.ts";
 import { collections, keys } from "../table/keys.ts";
-import { getMany, parseItem, queryAll } from "../table/read.ts";
+import { getMany, leaveOut, parseItem, queryAll } from "../table/read.ts";
 import { transact } from "../table/write.ts";
 import { forwardableRequests, readOrder } from "../tenants/orders.ts";
 import { readRun } from "./checkout-run.ts";
@@ -29,7 +29,7 @@ const Ending = z.pick(Receipt, { at: true, sent: true, expires_at: true });
 export const expireReceipts = async (remainingMs = () => Number.POSITIVE_INFINITY): Promise<number> => {
   let ended = 0;
   await forEachConcurrently(checkoutLimits.concurrency, queryAll(collections.deletedAttachments()), async (item) => {
-    if (remainingMs() < forFilesMs || !(await endReceipts(item))) return;
+    if (remainingMs() < forFilesMs || !(await endReceipts(item).catch(leaveOut))) return;
     ended += 1;
     await transact({ deleted: { delete: { pk: String(item.pk), sk: String(item.sk) } } });
   });

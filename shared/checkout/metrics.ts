@@ -1,7 +1,7 @@
 import { env } from "../env.ts";
 import { log } from "../log.ts";
 import { collections } from "../table/keys.ts";
-import { queryAll } from "../table/read.ts";
+import { leaveOut, queryAll } from "../table/read.ts";
 import { isActive, isOpen, readRun } from "./checkout-run.ts";
 import type { RunRef } from "./checkout-schema.ts";
 
@@ -36,7 +36,7 @@ export const countOverdueRuns = async (now: Date): Promise<number> => {
   let overdue = 0;
   let orders: string[] = [];
   const count = async () => {
-    const runs = await Promise.all(orders.map(readRun));
+    const runs = await Promise.all(orders.map((id) => readRun(id).catch(leaveOut)));
     overdue += runs.filter((run) => run && isOpen(run) && !isActive(run, now)).length;
     orders = [];
   };

@@ -8,21 +8,42 @@ import { backOff, dynamodb } from "./client.ts";
 import type { Item } from "./expressions.ts";
 import { type Collection, type Key, lookupIndex, lookupOf } from "./keys.ts";
 
-/** Parses an item with its schema. The error for an item that cannot be parsed contains its key but no values. */
+/** The error for an item that is damaged, or that a newer release has written. It contains the item's key but no values. */
+export class UnreadableItem extends Error {
+  override readonly name = "UnreadableItem";
+}
+
+/** Parses an item with its schema. Throws an UnreadableItem if it cannot be parsed. */
 export const parseItem = <S extends z.core.$ZodType>(schema: S, item: Item | undefined): z.output<S> => {
   const { data, error } = z.safeParse(schema, item);
   if (!error) return data;
   const problems = error.issues.map(({ path, code }) => `${path.join(".")} ${code}`).join(", ");
-  throw new Error(`The item ${item?.pk} ${item?.sk} cannot be read: ${problems}`);
+  throw new UnreadableItem(`The item ${item?.pk} ${item?.sk} cannot be read: ${problems}`);
 };
 
-/** Parses items. Leaves out those that cannot be parsed, so that one damaged item does not break a list, and logs their keys. */
+/** What is done about an item that is left out because it cannot be read. Functions log it. */
+let report = (error: UnreadableItem): void => log.failure("unreadable item", { error }, { isOwn: true });
+
+/** Replaces what is done about items that cannot be read, for a program that prints them. Returns what was done before. */
+export const reportUnreadable = (to: typeof report): typeof report => {
+  const before = report;
+  report = to;
+  return before;
+};
+
+/** Catches the error of an item that cannot be read, and reports it, so that one such item stops nothing else. */
+export const leaveOut = (error: unknown): undefined => {
+  if (!(error instanceof UnreadableItem)) throw error;
+  report(error);
+};
+
+/** Parses items. Leaves out and reports those that cannot be parsed, so that one damaged item does not break a list. */
 export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: readonly Item[]): z.output<S>[] =>
   items.flatMap((item) => {
     try {
       return [parseItem(schema, item)];
     } catch (error) {
-      log.failure("unreadable item", { error }, { isOwn: true });
+      leaveOut(error);
       return [];
     }
   });

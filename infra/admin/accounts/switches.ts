@@ -3,7 +3,7 @@ import { mapped } from "../../../shared/schema/fields.ts";
 import { readSwitch, readSwitches, SwitchEntry } from "../../../shared/switches/read.ts";
 import type { Switch } from "../../../shared/switches/switch-schema.ts";
 import { collections } from "../../../shared/table/keys.ts";
-import { parseItem, queryAll } from "../../../shared/table/read.ts";
+import { parseReadable, queryAll } from "../../../shared/table/read.ts";
 import { childAccounts, findAccount, finder, ownerOf, parseId, printOwned } from "../cli/lookups.ts";
 import { type Format, printRecord } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
@@ -18,7 +18,7 @@ export async function* switchesOf(account: string | undefined): AsyncGenerator<S
   const accounts = account === undefined ? await childAccounts(null) : [await findAccount(account)];
   for (const { id } of accounts) {
     const entries = await Array.fromAsync(queryAll(collections.switches(id)));
-    yield* await readSwitches(entries.map((entry) => parseItem(SwitchEntry, entry).id));
+    yield* await readSwitches(parseReadable(SwitchEntry, entries).map(({ id }) => id));
   }
 }
 

@@ -9,6 +9,7 @@ import { type Format, printRows } from "../cli/output.ts";
 import { formatCount, withProgress } from "../cli/progress.ts";
 import { attachmentChecks, type Sweeps, storedFileChecks, wrongAttachmentCount } from "./attachment-invariants.ts";
 import { type Check, checkOf, type Finding, keyText, type StoredItem, type Sums, violation } from "./check-finding.ts";
+import { readableChecks } from "./readable-items.ts";
 import { switchChecks } from "./switch-invariants.ts";
 
 /** Checks that the items agree with each other and with the files. Compares each with the few related ones, and keeps none in memory. */
@@ -23,6 +24,7 @@ async function* itemChecks({ progress, suspects }: Read, sums: Sums, Segment: nu
   for await (const stored of scan({ Segment, TotalSegments: segments })) {
     const item = { ...stored, pk: String(stored.pk), sk: String(stored.sk) };
     progress.items += 1;
+    yield* readableChecks(item);
     yield* attachmentChecks(item, suspects, sums);
     yield* checkoutChecks(item);
     yield* accountChecks(item);

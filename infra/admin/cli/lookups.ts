@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import type { Event } from "../../../shared/history/event.ts";
 import { parseUlid } from "../../../shared/schema/fields.ts";
 import { type Collection, collections, hashApiKey, type Key, keys } from "../../../shared/table/keys.ts";
-import { getMany, parseItem, queryAll, readItem } from "../../../shared/table/read.ts";
+import { getMany, leaveOut, parseReadable, queryAll, readItem } from "../../../shared/table/read.ts";
 import { readAccount, readCountedAccount, readStoredAccount, readUser } from "../../../shared/tenants/accounts.ts";
 import { readOrder, readRequest } from "../../../shared/tenants/orders.ts";
 import { Account, ApiKey, isKnown, Order, User } from "../../../shared/tenants/tenant-schema.ts";
@@ -91,9 +91,12 @@ const Entry = z.object({ id: z.string(), sha256: z.optional(z.string()) });
 type Entry = z.infer<typeof Entry>;
 
 const listed = async <S extends z.core.$ZodType>(schema: S, list: Collection, keyOf: (entry: Entry) => Key) => {
-  const entries = await Array.fromAsync(queryAll(list), (item) => parseItem(Entry, item));
+  const entries = parseReadable(Entry, await Array.fromAsync(queryAll(list)));
   const items = await getMany(entries.map(keyOf));
-  return items.flatMap((item) => (item ? [parseItem(schema, item)] : []));
+  return parseReadable(
+    schema,
+    items.filter((item) => item !== undefined),
+  );
 };
 
 export const childAccounts = async (parent: string | null): Promise<Account[]> =>
@@ -144,11 +147,14 @@ export const accountsBelow = (parent: string | null): AsyncGenerator<Account> =>
 export const usersOf = (account: string): Promise<User[]> =>
   listed(User, collections.accountUsers(account), ({ id }) => keys.user(id));
 
-export const orderIdsOf = (account: string): Promise<string[]> =>
-  Array.fromAsync(queryAll(collections.accountOrders(account)), (item) => parseItem(Entry, item).id);
+export const orderIdsOf = async (account: string): Promise<string[]> =>
+  parseReadable(Entry, await Array.fromAsync(queryAll(collections.accountOrders(account)))).map(({ id }) => id);
 
 export const readOrders = async (ids: readonly string[]): Promise<Order[]> =>
-  (await getMany(ids.map(keys.order))).flatMap((item) => (item ? [parseItem(Order, item)] : []));
+  parseReadable(
+    Order,
+    (await getMany(ids.map(keys.order))).filter((item) => item !== undefined),
+  );
 
 /** The orders of all accounts whose checkout has started but not succeeded. */
 export const ordersInCheckout = (): Promise<Order[]> =>
@@ -197,7 +203,7 @@ export async function* eachOfAccounts<T>(
 
 /** The names of the accounts of these items, by the accounts' ids. */
 export const namesOfAccounts = async (owned: readonly Owned[]): Promise<ReadonlyMap<string, string>> => {
-  const accounts = await Promise.all(owned.map(({ account }) => readAccount(account)));
+  const accounts = await Promise.all(owned.map(({ account }) => readAccount(account).catch(leaveOut)));
   return new Map(accounts.flatMap((account) => (account ? [[account.id, account.name] as const] : [])));
 };
 

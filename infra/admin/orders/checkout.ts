@@ -1,6 +1,7 @@
 import pLimit from "p-limit";
 import { isOpen, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
+import { leaveOut } from "../../../shared/table/read.ts";
 import type { Order } from "../../../shared/tenants/tenant-schema.ts";
 import { explain } from "../cli/command-errors.ts";
 import { findAccount, findOrder, ordersInCheckout } from "../cli/lookups.ts";
@@ -87,7 +88,10 @@ const runsInCheckout = async <T>(
   if (account !== undefined) await findAccount(account);
   const reading = async () => {
     const orders = (await ordersInCheckout()).filter((order) => account === undefined || order.account === account);
-    return pLimit(atOnce).map(orders, async (order) => ({ order, last: await readActualRun(order.id) }));
+    return pLimit(atOnce).map(orders, async (order) => ({
+      order,
+      last: await readActualRun(order.id).catch(leaveOut),
+    }));
   };
   const found = (await withProgress(reading, "Reading the orders …")).flatMap(({ order, last }) =>
     last ? [{ order, last, at: last.ended_at ?? last.started_at }] : [],
@@ -116,7 +120,7 @@ export const waitingOrders = (within: Within) =>
 /** The orders whose checkout was started and has not succeeded. Failed and crashed ones come first, then the order is by time. */
 export const openCheckouts = async () => {
   const read = async ({ id, account }: Order) => {
-    const last = await readActualRun(id);
+    const last = await readActualRun(id).catch(leaveOut);
     const status = last && isOpen(last) ? "RUNNING" : last?.status;
     const { reason, last_answer, started_at, ended_at } = last ?? {};
     return {

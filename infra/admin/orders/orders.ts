@@ -3,7 +3,7 @@ import pLimit from "p-limit";
 import { FailureKind } from "../../../shared/checkout/checkout-schema.ts";
 import { checkoutLimits } from "../../../shared/checkout/limits.ts";
 import { keys } from "../../../shared/table/keys.ts";
-import { getMany, parseItem } from "../../../shared/table/read.ts";
+import { getMany, leaveOut, parseReadable } from "../../../shared/table/read.ts";
 import { requestsOfOrder } from "../../../shared/tenants/orders.ts";
 import { OrderState, Request } from "../../../shared/tenants/tenant-schema.ts";
 import { UsageError } from "../cli/command-errors.ts";
@@ -80,23 +80,31 @@ async function* pagesOf(account: string | undefined): AsyncGenerator<string[]> {
   yield ids;
 }
 
+const unreadable = (error: unknown) => leaveOut(error) ?? ("UNREADABLE" as const);
+
 /** Returns a row for each order of a page. It has the order's last run and the number of its attachments. The reads share calls. */
 export const listedOrders = async (ids: readonly string[], format: Format) => {
-  const entries = pLimit(10).map(ids, async (id) => Array.fromAsync(requestsOfOrder(id)));
+  const entries = pLimit(10).map(ids, async (id) => (await Array.fromAsync(requestsOfOrder(id)).catch(leaveOut)) ?? []);
   const [orders, runs, requests] = await Promise.all([
     readOrders(ids),
-    Promise.all(ids.map(async (id) => [id, await readActualRun(id)] as const)),
+    Promise.all(ids.map(async (id) => [id, await readActualRun(id).catch(unreadable)] as const)),
     entries.then((found) => getMany(found.flat().map((one) => keys.request(one.id)))),
   ]);
   const lastRuns = new Map(runs);
   const ofRequests = Map.groupBy(
-    requests.flatMap((item) => (item ? [parseItem(Request, item)] : [])),
+    parseReadable(
+      Request,
+      requests.filter((item) => item !== undefined),
+    ),
     ({ order }) => order,
   );
   const rows = orders.map(({ id, account, state, attachment_count }) => {
     const run = lastRuns.get(id);
     const attachments = (ofRequests.get(id) ?? []).reduce((sum, one) => sum + one.attachment_count, attachment_count);
-    const last = { last_run: run?.status ?? null, failure: failureOf(run), ended_at: run?.ended_at ?? null };
+    const last =
+      run === "UNREADABLE"
+        ? { last_run: run, failure: null, ended_at: null }
+        : { last_run: run?.status ?? null, failure: failureOf(run), ended_at: run?.ended_at ?? null };
     return { id, account, state, ...last, attachments };
   });
   return withAccountNames(rows, format);
