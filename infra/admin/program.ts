@@ -9,6 +9,12 @@ import { otherPrograms, pathOf, throwUsageErrors, usageOf } from "./cli/usage.ts
 /** Commands that choose their target themselves, or need none. */
 const withoutTarget = ["env", "doctor", "schema", "carrier check"];
 
+/** Commands that write, but record no event of the operator. */
+const otherChanges = ["order checkout", "sweep", "restore"];
+
+const isChange = (command: Command) =>
+  command.options.some(({ long }) => long === "--on-behalf-of") || otherChanges.includes(pathOf(command));
+
 const group = (program: Command, name: string, description: string) => program.command(name).description(description);
 
 type Add = (program: Command) => Promise<unknown>;
@@ -72,6 +78,7 @@ export const createProgram = async (
     .version(project.version)
     .option("--stack <name>", "the deployed stack to work on (default: PATCHBAY_STACK)")
     .option("--port <port>", "the port of the local stack to work on (default: PORT)")
+    .option("--any-version", "let a command that changes something work on a stack of another version")
     .option("--json", "print JSON", false)
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
@@ -84,7 +91,8 @@ export const createProgram = async (
     beforeAction(command);
     // Wherever --json stands, the command gets it with its own options.
     command.setOptionValue("json", program.opts<{ json: boolean }>().json);
-    if (!withoutTarget.includes(pathOf(command))) await useTarget(program.opts<TargetOptions>());
+    if (!withoutTarget.includes(pathOf(command)))
+      await useTarget(program.opts<TargetOptions>(), { writes: isChange(command) });
   });
 
   const called = commands.get(firstWord(args));

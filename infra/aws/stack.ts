@@ -8,6 +8,7 @@ import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { workflow } from "../../functions/checkout/workflow.ts";
+import project from "../../package.json" with { type: "json" };
 import type { EntryPoint } from "../../shared/route.ts";
 import { acknowledge } from "./acknowledge.ts";
 import { createApi } from "./api.ts";
@@ -57,6 +58,8 @@ export const patchbay = (app: Construct, settings: Settings, bundles: string): S
   if (settings.retainData) warn(stack, settings);
 
   const outputs = {
+    // The CLI compares it with its own.
+    Version: project.version,
     BaseUrl: baseUrl(rest, settings),
     TableName: storage.table.tableName,
     BucketName: storage.bucket.bucketName,

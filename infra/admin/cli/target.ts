@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import project from "../../../package.json" with { type: "json" };
 import type { describeStack } from "../../aws/deployed-stack.ts";
 import { emulatorVariables, recordedEndpoint } from "../../aws/emulator.ts";
 import { directTo } from "../../local/environment.ts";
@@ -6,7 +7,7 @@ import { runningStacks, type State } from "../../local/state.ts";
 import { CommandError, UsageError } from "./command-errors.ts";
 import { type Format, printJson, safe } from "./output.ts";
 
-export type TargetOptions = { readonly stack?: string; readonly port?: string };
+export type TargetOptions = { readonly stack?: string; readonly port?: string; readonly anyVersion?: boolean };
 
 /**
  * Chooses the target by option, then by environment (PATCHBAY_STACK, TABLE_NAME, PORT). If nothing is chosen, it is the only
@@ -32,12 +33,26 @@ type Target = {
 };
 export type DeployedStack = NonNullable<Target["stack"]>;
 
-/** Directs this process to its target and prints it on stderr. Call it before any call to AWS. */
-export const useTarget = async (options: TargetOptions): Promise<Target> => {
+/**
+ * Directs this process to its target and prints it on stderr. Call it before any call to AWS. Only a command that `writes` refuses a
+ * stack of another version, whose items it may not know. Others say it.
+ */
+export const useTarget = async (options: TargetOptions, { writes = false } = {}): Promise<Target> => {
   const target = await chooseTarget(options);
   directTo(target.environment);
   console.error(safe(`Target: ${target.description}`));
+  const other = otherVersion(target);
+  if (other !== undefined && writes && !options.anyVersion)
+    throw new CommandError(`${other} Or pass --any-version, if you know that both store the same.`);
+  if (other !== undefined) console.error(safe(other));
   return target;
+};
+
+const otherVersion = ({ stack }: Target): string | undefined => {
+  if (!stack || stack.outputs.Version === project.version) return undefined;
+  const { Version: version } = stack.outputs;
+  const tag = version === undefined ? "the release that deployed it" : `v${version}`;
+  return `The stack ${stack.name} has version ${version ?? "unknown"}, and this clone ${project.version}. To change anything, use a clone of ${tag}${version === undefined ? "" : `: git switch --detach ${tag} && npm ci`}.`;
 };
 
 /** The local stack on the given port, or on PORT, or the only running one. */

@@ -85,6 +85,21 @@ describe("a stack on an emulator", () => {
     expect([code, withoutProgress(stderr)]).toEqual([0, `Target: stack Patchbay-here at ${url}\n`]);
   });
 
+  it("of another version is only read, unless --any-version is given", async () => {
+    const older = await listen(cloudFormation("Patchbay-here", { ...outputs, Version: "0.9.0" }));
+    onTestFinished(older.close);
+    const env = { ...(await noted()), AWS_ENDPOINT_URL: older.url };
+    const differs =
+      "The stack Patchbay-here has version 0.9.0, and this clone 1.0.0. To change anything, use a clone of v0.9.0";
+    const stack = ["--stack", "Patchbay-here"];
+    const read = await admin([...stack, "account", "list"], { env });
+    expect([read.code, read.stderr]).toEqual([0, expect.stringContaining(`\n${differs}`)]);
+    for (const change of [["account", "create", "--name", "Other"], ["order", "checkout", "--failed"], ["sweep"]])
+      expect(await admin([...stack, ...change], { env }), change.join(" ")).toEqual(failure(1, differs));
+    const created = await admin([...stack, "account", "create", "--name", "Other", "--any-version"], { env });
+    expect([created.code, created.stderr]).toEqual([0, expect.stringContaining(differs)]);
+  });
+
   it("is named in the error if it does not exist", async () => {
     const gone = await admin(["--stack", "Patchbay-gone", "account", "list"], { env: await noted() });
     expect(gone).toEqual(failure(1, `There is no Patchbay stack Patchbay-gone at ${url}`));

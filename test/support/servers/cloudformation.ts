@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
+import project from "../../../package.json" with { type: "json" };
 
 const described = (name: string, outputs: Readonly<Record<string, string>>, isNew: boolean) => {
-  const members = Object.entries(outputs)
+  const members = Object.entries({ Version: project.version, ...outputs })
     .map(([key, value]) => `<member><OutputKey>${key}</OutputKey><OutputValue>${value}</OutputValue></member>`)
     .join("");
   return `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>${name}</StackName><StackId>arn:aws:cloudformation:us-east-1:000000000000:stack/${name}/1</StackId><StackStatus>CREATE_COMPLETE</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime><EnableTerminationProtection>${!isNew}</EnableTerminationProtection><Outputs>${members}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`;
