@@ -160,7 +160,7 @@ const hasPython = hasPackage("sqlite3");
 /** Starts the example carrier in Python with the carts in this file. It ends with the test at the latest. */
 const startPythonCarrier = async (file: string) => {
   const child = spawn("python3", ["docs/examples/carrier.py", "0", file], {
-    env: { ...userEnvironment, CARRIER_TOKEN: "secret" },
+    env: { ...userEnvironment, CARRIER_TOKEN: "a-token-of-a-carrier" },
     stdio: ["ignore", "pipe", "ignore"],
   });
   const exit = once(child, "exit");
@@ -177,12 +177,12 @@ it.runIf(hasPython)("the carrier in Python passes carrier check, and keeps its c
   const file = join(services.state, "..", "carts.db");
   const first = await startPythonCarrier(file);
   const check = ["infra/patchbay.ts", "carrier", "check", "--url", `${first.url}/`, "--yes", "--json"];
-  const { stdout, code } = await runNode(check, { env: { CARRIER_TOKEN: "secret" } });
+  const { stdout, code } = await runNode(check, { env: { CARRIER_TOKEN: "a-token-of-a-carrier" } });
   const { ok, order, checks } = z.parse(CarrierCheck, JSON.parse(stdout));
   expect([code, ok, checks.filter(({ status }) => status !== "ok")]).toEqual([0, true, []]);
   await first.kill();
   const second = await startPythonCarrier(file);
-  const headers = { authorization: "Bearer secret" };
+  const headers = { authorization: "Bearer a-token-of-a-carrier" };
   const cart = await fetch(`${second.url}/carts/${order}`, { headers });
   expect(await cart.json()).toEqual({ checked_out: true });
 });
@@ -192,7 +192,7 @@ it.runIf(extent !== "sample" && hasPython)(
   async () => {
     const carrier = await startPythonCarrier(join(services.state, "..", "other-carts.db"));
     const { demo, call, attachments, admin } = await services.start(["--carrier-url", carrier.url], {
-      CARRIER_TOKEN: "secret",
+      CARRIER_TOKEN: "a-token-of-a-carrier",
     });
     const body = form();
     body.set("data[file]", new Blob(["MZ"]), "letter.exe");

@@ -5,17 +5,32 @@ import { env } from "../env.ts";
 /** How long the secret is cached. A new secret is used after this time at the latest, without a deployment. */
 const cacheMs = 5 * 60_000;
 
-/** There is no token to call the carrier with. */
+/** There is no token to call the carrier with, or one that is too short. */
 export class TokenError extends Error {
   override readonly name = "TokenError";
+  readonly isShort: boolean;
+
+  constructor(message: string, { isShort = false, ...options }: ErrorOptions & { readonly isShort?: boolean } = {}) {
+    super(message, options);
+    this.isShort = isShort;
+  }
 }
+
+/** Masking a shorter text, such as `test`, would change what the carrier says. */
+export const minTokenLength = 16;
+
+const longEnough = (token: string, where: string): string => {
+  if (token.length >= minTokenLength) return token;
+  throw new TokenError(`the token in ${where} has fewer than ${minTokenLength} characters`, { isShort: true });
+};
 
 let cached: { readonly token: Promise<string>; readonly until: number } | undefined;
 
 /** Returns the bearer token for the carrier, if there is one. Reads it from Secrets Manager if CARRIER_SECRET_ARN names a secret. */
 export const carrierToken = async (): Promise<string | undefined> => {
   const arn = env.carrierSecretArn();
-  if (!arn) return env.carrierToken();
+  const own = env.carrierToken();
+  if (!arn) return own && longEnough(own, "CARRIER_TOKEN");
   if (cached && cached.until > Date.now()) return cached.token;
   const token = readSecret(arn);
   cached = { token, until: Date.now() + cacheMs };
@@ -44,7 +59,7 @@ const readSecret = async (arn: string): Promise<string> => {
   // A secret that was stored from a file often ends in a newline, which no header can contain.
   const token = secret.SecretString?.trim();
   if (!token) throw new TokenError("the secret with its token is empty");
-  return token;
+  return longEnough(token, "its secret");
 };
 
 /** Masks the token in the carrier's words, even where JSON, a URL or HTML has escaped it. */

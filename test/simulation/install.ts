@@ -67,7 +67,7 @@ const environment = {
   get CARRIER_FUNCTION() {
     return isCarrierAdapted() ? `adapter${suffix()}` : "";
   },
-  CARRIER_TOKEN: "simulated",
+  CARRIER_TOKEN: "simulated-carrier",
   STATE_MACHINE_ARN: "arn:aws:states:us-east-1:000000000000:stateMachine:checkout",
   LOG_LEVEL: "ERROR",
 };

@@ -79,7 +79,8 @@ const bodyOf = ({ letter, isDamaged, manifest }: Call): (() => StreamedBody) | u
 /** The content for an adapter function. */
 const describedOf = async ({ letter, manifest }: Call, sign: Sign) => {
   if (!letter) return { body: manifest ? { attachments: manifest } : null, file: null };
-  const { sent, contentType: content_type, content, sha256 } = letter;
+  const { sent, contentType: content_type, content } = letter;
+  const { sha256 } = metadataOf(letter);
   const file = { url: await sign(letter), bytes: content.length, sha256, content_type, filename: sent.filename };
   return { body: metadataOf(letter), file };
 };

@@ -1,5 +1,6 @@
 import { ulid } from "ulid";
 import * as z from "zod/mini";
+import { env } from "../../../shared/env.ts";
 import type { Verdict } from "../cli/diagnosis.ts";
 import { type Answer, callsOf, type Manifest, type Sign } from "./carrier-calls.ts";
 import { type Letter, letter, type NewLetter } from "./carrier-letters.ts";
@@ -27,7 +28,8 @@ const shownCharacters = 100;
 export const shown = ({ call, status, text }: Answer): string => {
   const line = text.replaceAll(/\s+/g, " ").trim();
   const words = line.length > shownCharacters ? `${line.slice(0, shownCharacters)}…` : line;
-  return [call.method, status === null ? "without a response:" : status, words].filter(Boolean).join(" ");
+  const address = env.carrierFunction() ?? env.carrierUrl();
+  return [call.method, status === null ? `to ${address} without a response:` : status, words].filter(Boolean).join(" ");
 };
 
 /** `PUT 201, DELETE 200` */

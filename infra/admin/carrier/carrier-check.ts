@@ -7,7 +7,7 @@ import { env } from "../../../shared/env.ts";
 import { directTo } from "../../local/environment.ts";
 import { CommandError, UsageError } from "../cli/command-errors.ts";
 import { confirm } from "../cli/confirm.ts";
-import { hasFault, printDiagnoses } from "../cli/diagnosis.ts";
+import { type Diagnosis, hasFault, printDiagnoses } from "../cli/diagnosis.ts";
 import { type Format, printHeading, printJson, printRows } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
 import { type TargetOptions, useTarget } from "../cli/target.ts";
@@ -38,7 +38,8 @@ const readToken = async (): Promise<string | undefined> => {
     return await carrierToken();
   } catch (error) {
     if (!(error instanceof TokenError)) throw error;
-    const message = `The carrier cannot be called, because ${error.message}: pass --url, and the token in CARRIER_TOKEN.`;
+    const remedy = error.isShort ? "ask the carrier for a longer one" : "pass --url, and the token in CARRIER_TOKEN";
+    const message = `The carrier cannot be called, because ${error.message}: ${remedy}.`;
     throw new CommandError(message, { cause: error });
   }
 };
@@ -76,7 +77,7 @@ const checkCarrier = async ({ url, yes, json }: Options, target: TargetOptions) 
   const { diagnoses, latencies } = await withProgress(play, "Checking the carrier …").finally(letters?.remove);
   const isOk = !hasFault(diagnoses);
   if (!isOk) process.exitCode = 1;
-  if (json) return printJson({ ok: isOk, carrier, order, checks: diagnoses, latencies });
+  if (json) return printJson({ ok: isOk, carrier, order, checks: diagnoses, latencies, untested });
   const skipped = diagnoses.filter((one) => one.found === afterFailure);
   const made = diagnoses.filter((one) => !skipped.includes(one));
   printHeading("What must hold");
@@ -89,6 +90,22 @@ const checkCarrier = async ({ url, yes, json }: Options, target: TargetOptions) 
   printHeading("Calls");
   printRows(latencies, { json });
   printHeading(`What the carrier has stored stays there, under the order ${order}.`);
+  console.log(`\n${verdictOf(diagnoses)}`);
+};
+
+/** What no call can find out. */
+const untested = [
+  "whether letters survive a crash",
+  "whether keys are kept for 8 days, and open carts for months",
+  "whether a 5xx is stored under its key",
+  "how late a call without a response acts",
+];
+
+const verdictOf = (diagnoses: readonly Diagnosis[]): string => {
+  const failed = diagnoses.filter(({ status }) => status === "FAULT").length;
+  const verdict =
+    failed > 0 ? `It breaks the contract: ${failed} FAULT.` : "It keeps the contract, as far as calls tell.";
+  return `${verdict} Not tested: ${untested.join("; ")}.`;
 };
 
 export const addCarrierCommands = (carrier: Command): void => {

@@ -165,7 +165,10 @@ const storing = (name: string, more: () => Partial<NewLetter>, remedy: string): 
       const different = mangled(answer, sent).join(", ");
       // A carrier may judge that one byte is no letter.
       if (sent.content.length === 1 && answer.status === 422) return notice(shown(answer), remedy);
-      return unconfirmed([answer], remedy) ?? (different ? fault(different, remedy) : ok(briefly(answer)));
+      const isName = /^(name|notes|filename) /.test(different);
+      const failed = unconfirmed([answer], remedy);
+      if (failed || !different) return failed ?? ok(briefly(answer));
+      return fault(different, isName ? storeRemedies.names : storeRemedies.content);
     };
   },
 ];
@@ -176,12 +179,18 @@ const sixteenAtOnce: Check = [
   "sixteen calls at once",
   async (cart) => {
     const letters = Array.from({ length: atOnce }, () => cart.newLetter());
+    for (const one of letters) cart.special.add(placeOf(one));
     const answers = await cart.putAtOnce(letters);
     const failed = answers.filter((one) => !isSuccess(one));
     const [first] = failed;
     const remedy = "A checkout makes up to 16 calls for one order at once. Each call that is refused waits.";
-    return () =>
-      first ? fault(`${failed.length} of ${atOnce} failed: ${shown(first)}`, remedy) : ok(`${atOnce} stored`);
+    return () => {
+      if (first) return fault(`${failed.length} of ${atOnce} failed: ${shown(first)}`, remedy);
+      if (!cart.known.held) return ok(`${atOnce} confirmed; the carrier does not say what the cart has`);
+      const lost = isStoring(cart) ? letters.filter((one) => !cart.has(one)).length : 0;
+      const lossRemedy = "Change a cart in one transaction, or by one call at a time.";
+      return lost > 0 ? fault(`${atOnce} confirmed, and the cart lacks ${lost}`, lossRemedy) : ok(`${atOnce} stored`);
+    };
   },
 ];
 
@@ -202,8 +211,33 @@ const brokenOff: Check = [
   },
 ];
 
+const damaged: Check = [
+  "a PUT whose file differs from its SHA-256 is a 400, and its key stays free",
+  async (cart) => {
+    const [one] = twoVersions(cart);
+    const broken = await cart.put({ ...one, declared: "0".repeat(64) });
+    const again = await cart.put(one);
+    if (isSuccess(broken)) {
+      // Its SHA-256 differs from the manifest's.
+      await cart.remove(one);
+      cart.confirmed.delete(placeOf(one));
+    }
+    const verify = "Compare the file with `bytes` and `sha256`, and return 400 without a `reason`.";
+    const free =
+      "Store the response of a 2xx only. After any other response, the next call with the key is a new attempt.";
+    return () => {
+      if (isSuccess(broken) || typeof Object(broken.json).reason === "string")
+        return fault(`a file of another SHA-256: ${shown(broken)}`, verify);
+      return unconfirmed([again], free)
+        ? fault(`the same key, undamaged: ${shown(again)}`, free)
+        : ok(briefly(broken, again));
+    };
+  },
+];
+
 const storeRemedies = {
   names: "Take names from `metadata`, which is JSON in UTF-8, and store them as they are.",
+  content: "Store the bytes of the file as they were sent, and their SHA-256.",
   tiny: "A file has 1 byte to 100 MiB.",
   large: "Raise the limits of your server, and of the gateway in front of it: a file has up to 100 MiB.",
 } as const;
@@ -221,4 +255,5 @@ export const letterChecks: readonly Check[] = [
   storing("a file of 10 MB", () => ({ content: pdf(10_000_000) }), storeRemedies.large),
   sixteenAtOnce,
   brokenOff,
+  damaged,
 ];

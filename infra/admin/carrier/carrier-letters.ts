@@ -9,6 +9,8 @@ export type Letter = {
   readonly contentType: string;
   readonly content: Buffer;
   readonly sha256: string;
+  /** What the metadata say instead of `sha256`. */
+  readonly declared?: string;
   /** The idempotency key of its PUT. */
   readonly key: string;
 };
@@ -58,13 +60,13 @@ export const letter = ({ request, id, content = smallPdf, sent = {}, version = 1
   key: `forward-${request}-${id}-${version}`,
 });
 
-export const metadataOf = ({ request, id, sent, contentType, content, sha256 }: Letter) => ({
+export const metadataOf = ({ request, id, sent, contentType, content, sha256, declared }: Letter) => ({
   id,
   request_id: request,
   ...sent,
   content_type: contentType,
   bytes: content.length,
-  sha256,
+  sha256: declared ?? sha256,
 });
 
 /** Texts that break where names are cut at quotes, decoded twice, or stored in another encoding. */

@@ -14,10 +14,10 @@ const timeoutMs = 10_000;
 /** The operators of a stack need not be allowed to read the carrier's token. */
 const readToken = async () => {
   try {
-    return { token: await carrierToken(), untried: undefined };
+    return { token: await carrierToken(), untried: undefined, isShort: false };
   } catch (error) {
     if (!(error instanceof TokenError)) throw error;
-    return { token: undefined, untried: error.message };
+    return { token: undefined, untried: error.message, isShort: error.isShort };
   }
 };
 
@@ -36,7 +36,13 @@ const remedyOf = (status: number | null): string => {
 export const askCarrier = async ({ isHere }: { readonly isHere: boolean }): Promise<Verdict> => {
   const carrier = env.carrierFunction() ?? process.env.CARRIER_URL;
   if (!carrier) return { status: "notice", found: "the target names none", remedy: "Set CARRIER_URL." };
-  const { token, untried } = await readToken();
+  const { token, untried, isShort } = await readToken();
+  if (isShort)
+    return {
+      status: "FAULT",
+      found: `${carrier} is not called, because ${untried}`,
+      remedy: "Ask the carrier for a longer one.",
+    };
   const call = { method: "GET", path: `/carts/${ulid()}` } as const;
   const { status, text, json } = await tryOnce(call, { body: null, file: null }, token, Date.now() + timeoutMs);
   const { data: cart } = z.safeParse(CartDocument, status === 200 ? json : undefined);

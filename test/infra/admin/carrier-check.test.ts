@@ -57,6 +57,9 @@ const html = "<!doctype html><title>Please wait</title>";
 const json = (status: number, body: object = {}): Reply => ({ status, body });
 const bytesOf = ({ form }: CartCall) => form?.bytes ?? 0;
 
+/** What a carrier that stores its errors has stored. */
+const errors = new Map<string, Reply>();
+
 const faults: readonly (readonly [fault: string, check: string, fault: Fault])[] = [
   [
     "loses what it has stored",
@@ -183,6 +186,49 @@ const faults: readonly (readonly [fault: string, check: string, fault: Fault])[]
     },
   ],
   [
+    "confirms sixteen calls at once and loses fifteen of them",
+    "sixteen calls at once",
+    async (call, cart, next, inProgress) => {
+      const before = { ...cart.held };
+      if (call.method === "PUT") await setTimeout(50);
+      const isCrowded = inProgress() > 4;
+      const reply = next();
+      // It writes the cart as it was before the call.
+      if (isCrowded) cart.held = { ...before, [placeIn(call)]: Object(cart.held)[placeIn(call)] };
+      return reply;
+    },
+  ],
+  [
+    "verifies no SHA-256",
+    "a PUT whose file differs from its SHA-256 is a 400, and its key stays free",
+    (call, _, next) => {
+      if (call.form) {
+        const metadata = { ...JSON.parse(call.form.metadata), sha256: call.form.sha256 };
+        Object.assign(call.form, { metadata: JSON.stringify(metadata) });
+      }
+      return next();
+    },
+  ],
+  [
+    "stores its errors by key",
+    "a PUT whose file differs from its SHA-256 is a 400, and its key stays free",
+    to(method("PUT"), (next, call) => {
+      const key = `${call.path} ${call.idempotencyKey}`;
+      const error = errors.get(key);
+      const reply = error ?? next();
+      if (reply.status === 400 && call.form) errors.set(key, reply);
+      return reply;
+    }),
+  ],
+  [
+    "drops the end of a name with 10 MB",
+    "a file of 10 MB",
+    to(
+      (call) => bytesOf(call) > 9_000_000,
+      (next) => ({ ...next(), body: { name: "Test" } }),
+    ),
+  ],
+  [
     "stores a body that is broken off",
     "a PUT that is broken off stores nothing",
     (call, cart, next) => {
@@ -281,13 +327,13 @@ const faults: readonly (readonly [fault: string, check: string, fault: Fault])[]
 
 describe("carrier check", () => {
   it("finds no fault in the simulated carrier, which has everything that a carrier may have", async () => {
-    const { url, close } = await startCarrier({ token: "secret" });
+    const { url, close } = await startCarrier({ token: "a-token-of-a-carrier" });
     onTestFinished(close);
-    const { diagnoses, latencies } = await play(url, "secret");
+    const { diagnoses, latencies } = await play(url, "a-token-of-a-carrier");
     expect(diagnoses.filter(({ status }) => status !== "ok")).toEqual([]);
     expect(latencies.map(({ call, responses }) => `${call} ${responses}`)).toEqual([
       "GET 2",
-      "PUT 31",
+      "PUT 33",
       "DELETE 7",
       "PUT of 10 MB 1",
       "POST 5",
@@ -405,7 +451,7 @@ describe("carrier check", () => {
     onTestFinished(close);
     const { diagnoses } = await play(url);
     const faulty = diagnoses.filter(({ status }) => status === "FAULT");
-    expect(faulty.at(-1)?.found).toMatch(/^(PUT|DELETE) without a response: it did not respond in time$/);
+    expect(faulty.at(-1)?.found).toMatch(/^(PUT|DELETE) to http:\S+ without a response: it did not respond in time$/);
     expect(diagnoses.at(-1)).toMatchObject({ status: "skipped", found: "an earlier call has failed" });
   });
 
@@ -421,7 +467,7 @@ describe("carrier check", () => {
       /^\nWhat must hold\nok {7}a PUT stores a letter: PUT 201\n/,
       /\n\nWhat it may have\nnotice {3}it asks for a token: DELETE 200 \{"withdrawn":false\}\n {9}Whoever can reach it/,
       /\n\nCalls\ncall +responses +median_ms +longest_ms\nGET +2 /,
-      /\n\nWhat the carrier has stored stays there, under the order 01\w{24}\.\n$/,
+      /\n\nWhat the carrier has stored stays there, under the order 01\w{24}\.\n\nIt keeps the contract, as far as calls tell\. Not tested: whether letters survive a crash; .*\.\n$/,
     ];
     for (const text of texts) expect(stdout).toMatch(text);
     const document = JSON.parse((await runCheck(url, "--yes", "--json")).stdout);
@@ -435,6 +481,7 @@ describe("carrier check", () => {
       latencies: expect.arrayContaining([
         { call: "POST", responses: 5, median_ms: expect.any(Number), longest_ms: expect.any(Number) },
       ]),
+      untested: expect.arrayContaining(["whether letters survive a crash"]),
     });
   });
 
@@ -455,14 +502,27 @@ describe("carrier check", () => {
   });
 
   it("skips the rest if nothing is stored, and names what to correct", async () => {
-    const { url, close } = await startCarrier({ token: "secret" });
+    const { url, close } = await startCarrier({ token: "a-token-of-a-carrier" });
     onTestFinished(close);
     const { stdout, code } = await runCheck(url, "--yes");
     expect(code).toBe(1);
     expect(stdout).toContain(
       `FAULT    a PUT stores a letter: PUT 401 {"error":"the token is invalid"}\n         Set CARRIER_TOKEN`,
     );
-    expect(stdout).toContain("\nThe other 20 checks were skipped: an earlier call has failed.\n");
+    expect(stdout).toContain("\nThe other 21 checks were skipped: an earlier call has failed.\n");
+  });
+
+  it("names the address in each call that could not be made, and a token that is too short", async () => {
+    const { stdout, code } = await runCheck("http://127.0.0.1:9", "--yes");
+    expect(code).toBe(1);
+    expect(stdout).toContain(
+      " a PUT stores a letter: PUT to http://127.0.0.1:9 without a response: it could not be called",
+    );
+    expect(stdout).toMatch(/\n\nIt breaks the contract: 1 FAULT\. Not tested: .*\n$/);
+    const check = ["infra/patchbay.ts", "carrier", "check", "--yes", "--url", "http://127.0.0.1:9"];
+    const short = await runNode(check, { env: { CARRIER_TOKEN: "test" } });
+    const why = "The carrier cannot be called, because the token in CARRIER_TOKEN has fewer than 16 characters: ask";
+    expect([short.code, short.stderr]).toEqual([1, expect.stringContaining(why)]);
   });
 
   it("wants to be confirmed, and an address that paths can be appended to", async () => {

@@ -236,7 +236,7 @@ describe("doctor", () => {
       createServer((_incoming, outgoing) => (code ? outgoing.writeHead(code).end(body) : outgoing.destroy())),
     );
     onTestFinished(closeCarrier);
-    const { faults, notices } = await doctor([], { CARRIER_URL, CARRIER_TOKEN: "token" });
+    const { faults, notices } = await doctor([], { CARRIER_URL, CARRIER_TOKEN: "the-carrier-token" });
     expect({ FAULT: faults, notice: notices }[status]).toMatchObject({ carrier: expect.stringContaining(remedy) });
   });
 

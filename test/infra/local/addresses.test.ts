@@ -76,9 +76,9 @@ it("npm start gives its services no port that browsers and fetch refuse", async 
 });
 
 it("./patchbay start --carrier-url checks out at the carrier, with its token", async () => {
-  const { url, close } = await startCarrier({ token: "secret" });
+  const { url, close } = await startCarrier({ token: "a-token-of-a-carrier" });
   onTestFinished(() => close());
-  const service = await services.start(["--carrier-url", ` ${url}/ `], { CARRIER_TOKEN: "secret" });
+  const service = await services.start(["--carrier-url", ` ${url}/ `], { CARRIER_TOKEN: "a-token-of-a-carrier" });
   const { ORDER = "" } = service.demo;
   expect((await service.call("POST", service.attachments, form())).status).toBe(201);
   expect((await service.admin("order", "checkout", ORDER, "--wait")).code).toBe(0);

@@ -102,7 +102,7 @@ const rows: [name: string, method: "PUT" | "DELETE" | "POST", row: Row, kind: st
 ];
 
 it.each(rows)("%s means the same through the adapter in docs/examples: %s", async (_name, method, response, kind) => {
-  vi.stubEnv("CARRIER_TOKEN", "token").stubEnv("CARRIER_SECRET_ARN", "");
+  vi.stubEnv("CARRIER_TOKEN", "the-carrier-token").stubEnv("CARRIER_SECRET_ARN", "");
   vi.stubEnv("AWS_ENDPOINT_URL_LAMBDA", lambda.url);
   vi.stubEnv("CARRIER_TIMEOUT_MS", response.status === 0 ? "300" : "20000");
   row = response;
@@ -110,7 +110,7 @@ it.each(rows)("%s means the same through the adapter in docs/examples: %s", asyn
   const [direct, adapted] = [await call(method, path, ""), await call(method, path, "adapter")];
   expect([direct.outcome.settles, adapted.outcome.settles]).toEqual([kind, kind]);
   expect(adapted.received[0]).toEqual(direct.received[0]);
-  expect(direct.received[0]).toEqual([method, path, "Bearer token", "key", method === "PUT" && expect.any(Array)]);
+  expect(direct.received[0]).toEqual([method, path, "Bearer the-carrier-token", "key", method === "PUT" && expect.any(Array)]);
   const said = ({ outcome: { status, text, wait_seconds } }: typeof direct) => [wait_seconds, status && text];
   expect(said(adapted)).toEqual(said(direct));
 });

@@ -45,7 +45,7 @@ const lambda = await startLambda(new Map([["adapter", adapter]]));
 Object.assign(process.env, {
   AWS_ENDPOINT_URL_LAMBDA: lambda.url,
   CARRIER_FUNCTION: "arn:aws:lambda:us-east-1:000000000000:function:adapter",
-  CARRIER_TOKEN: "carrier-token",
+  CARRIER_TOKEN: "the-carrier-token",
 });
 beforeEach(() => {
   [calls, results] = [[], []];
@@ -65,7 +65,7 @@ describe("a checkout with an adapter function", () => {
     const headers = {
       Accept: "application/json",
       "Accept-Encoding": "identity",
-      Authorization: "Bearer carrier-token",
+      Authorization: "Bearer the-carrier-token",
     };
     const file = { bytes: 15, sha256: calls[0]?.sha256, content_type: "application/pdf", filename: "loa.pdf" };
     const put = {
@@ -109,7 +109,7 @@ describe("a checkout with an adapter function", () => {
     const headers = {
       Accept: "application/json",
       "Accept-Encoding": "identity",
-      Authorization: "Bearer carrier-token",
+      Authorization: "Bearer the-carrier-token",
     };
     const get = {
       method: "GET",

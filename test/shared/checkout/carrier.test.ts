@@ -143,39 +143,64 @@ describe("a carrier that requires a token", () => {
   };
 
   it("gets the one in the secret, which is read once in five minutes", async () => {
-    const reads = await secretOf(["first", "second"]);
-    expect(await Promise.all([carrierToken(), carrierToken()])).toEqual(["first", "first"]);
-    expect([await carrierToken(), reads()]).toEqual(["first", 1]);
+    const reads = await secretOf(["the-first-carrier-token", "the-second-carrier-token"]);
+    expect(await Promise.all([carrierToken(), carrierToken()])).toEqual([
+      "the-first-carrier-token",
+      "the-first-carrier-token",
+    ]);
+    expect([await carrierToken(), reads()]).toEqual(["the-first-carrier-token", 1]);
     vi.advanceTimersByTime(301_000);
-    expect(await carrierToken()).toBe("second");
+    expect(await carrierToken()).toBe("the-second-carrier-token");
   });
 
   it("gets the new one after a single read for all calls whose token is rejected at the same moment", async () => {
-    const reads = await secretOf(["old", "new", "newer"]);
+    const reads = await secretOf(["the-old-carrier-token", "the-new-carrier-token", "the-newer-carrier-token"]);
     const rejected = await carrierToken();
     const renewed = await Promise.all(Array.from({ length: 3 }, () => renewedCarrierToken(rejected)));
-    expect([renewed, reads()]).toEqual([["new", "new", "new"], 2]);
+    expect([renewed, reads()]).toEqual([
+      ["the-new-carrier-token", "the-new-carrier-token", "the-new-carrier-token"],
+      2,
+    ]);
   });
 
   it("is not called while its secret is empty, which is read again at the next call, and may end in a newline", async () => {
-    await secretOf(["", "first\n"]);
+    await secretOf(["", "the-first-carrier-token\n"]);
     await expect(carrierToken()).rejects.toThrow("the secret with its token is empty");
-    expect(await carrierToken()).toBe("first");
+    expect(await carrierToken()).toBe("the-first-carrier-token");
+  });
+
+  it("is not called while its token is so short that masking it would change the carrier's words", async () => {
+    await secretOf(["a-short-token"]);
+    await expect(carrierToken()).rejects.toThrow("the token in its secret has fewer than 16 characters");
+    vi.stubEnv("CARRIER_SECRET_ARN", "").stubEnv("CARRIER_TOKEN", "test");
+    await expect(carrierToken()).rejects.toThrow("the token in CARRIER_TOKEN has fewer than 16 characters");
   });
 
   it("is called once more after one new read of the secret for all calls", async () => {
     const order = await newOrder(addMessagingNumbers);
     await Promise.all(Array.from({ length: 6 }, () => order.attach(0)));
-    const reads = await secretOf(["the-old-token", "carrier-token"]);
+    const reads = await secretOf(["the-old-carrier-token", "the-carrier-token"]);
     expect((await checkOut(order.id)).status).toBe("SUCCEEDED");
     expect((await upstream.forwarded(order.id)).length).toBe(6);
     expect(reads()).toBe(2);
   });
 
   it.each([
-    ["rejects the new token, too", ["old", "older"], [], '401 {"error":"the token is invalid"}', 2],
-    ["rejects the new token later", ["old", "carrier-token"], [429, 401], '401 {"error":"injected fault"}', 2],
-    ["permits nothing", ["carrier-token"], [403], '403 {"error":"injected fault"}', 1],
+    [
+      "rejects the new token, too",
+      ["the-old-carrier-token", "the-older-carrier-token"],
+      [],
+      '401 {"error":"the token is invalid"}',
+      2,
+    ],
+    [
+      "rejects the new token later",
+      ["the-old-carrier-token", "the-carrier-token"],
+      [429, 401],
+      '401 {"error":"injected fault"}',
+      2,
+    ],
+    ["permits nothing", ["the-carrier-token"], [403], '403 {"error":"injected fault"}', 1],
   ])("refuses the call if it %s", async (_, tokens, statuses, why, times) => {
     const order = await orderWithOneAttachment();
     const reads = await secretOf(tokens);

@@ -28,7 +28,7 @@ const putLate = async (path: string, key: string, name: string) => {
   const form = new FormData();
   form.set("metadata", JSON.stringify({ name, notes: null, file_hint: "LOA", filename: "late.pdf" }));
   form.set("file", new File(["%PDF late"], "late.pdf"));
-  const headers = { Authorization: "Bearer carrier-token", "Idempotency-Key": key };
+  const headers = { Authorization: "Bearer the-carrier-token", "Idempotency-Key": key };
   const { status } = await fetch(`${comparing.url}${path}`, { method: "PUT", headers, body: form });
   if (status >= 300) throw new Error(`PUT ${path}: ${status}`);
 };

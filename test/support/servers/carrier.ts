@@ -30,10 +30,10 @@ export const carrier = async ({
   timeoutMs = 20_000,
   ...options
 }: Pick<CarrierOptions, "compares"> & { readonly timeoutMs?: number } = {}) => {
-  const { url, close } = await startCarrier({ ...options, port: 0, token: "carrier-token" });
+  const { url, close } = await startCarrier({ ...options, port: 0, token: "the-carrier-token" });
   Object.assign(process.env, {
     CARRIER_URL: url,
-    CARRIER_TOKEN: "carrier-token",
+    CARRIER_TOKEN: "the-carrier-token",
     CARRIER_TIMEOUT_MS: String(timeoutMs),
   });
   const cart = (order: string) => readCart(url, order);
