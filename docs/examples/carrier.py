@@ -57,8 +57,8 @@ def store_letter(db, place, key, content_type, body):
     except (KeyError, TypeError, ValueError):
         raise Failure(400, {"error": "the body must be a form with metadata and file"}) from None
     sha256 = hashlib.sha256(file).hexdigest()
-    if declared != (len(file), sha256):
-        raise Failure(400, {"error": "the file is not the one that the metadata describe"})
+    if declared != (len(file), sha256) or (metadata.get("request_id"), metadata.get("id")) != place[1:]:
+        raise Failure(400, {"error": "the letter is not the one that the metadata describe"})
     problem = problem_of(metadata, file)
     if problem:
         raise Failure(422, {"reason": problem})

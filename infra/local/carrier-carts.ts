@@ -9,7 +9,13 @@ import type { Reply } from "./listen.ts";
 
 /** The carts of the simulated carrier. They contain the size and the SHA-256 of each file, but not its content. */
 
-const Metadata = z.object({ ...SentMetadata.shape, sha256: z.optional(z.string()) });
+const Metadata = z.object({
+  ...SentMetadata.shape,
+  id: z.optional(z.string()),
+  request_id: z.optional(z.string()),
+  bytes: z.optional(z.number()),
+  sha256: z.optional(z.string()),
+});
 
 const StoredFile = z.object({
   request_id: z.string(),
@@ -131,11 +137,13 @@ export type CartCall = {
 
 /** Handles a call. For calls with the same idempotency key, repeats the first successful response. */
 export const handleCall = (cart: Cart, call: CartCall): Reply => {
-  const key = call.idempotencyKey && `${call.method} ${call.path} ${call.idempotencyKey}`;
-  const earlier = key === null ? undefined : cart.answers[key];
+  if (call.method === "GET") return act(cart, call);
+  if (!call.idempotencyKey) return rejection(400, "the Idempotency-Key is missing");
+  const key = `${call.method} ${call.path} ${call.idempotencyKey}`;
+  const earlier = cart.answers[key];
   if (earlier) return earlier;
   const reply = act(cart, call);
-  if (key !== null && reply.status < 300) cart.answers[key] = reply;
+  if (reply.status < 300) cart.answers[key] = reply;
   return reply;
 };
 
@@ -156,8 +164,11 @@ const putAttachment = (cart: Cart, ids: Ids, { form, path, idempotencyKey }: Car
   if (cart.checked_out) return checkedOut;
   const metadata = form && parseJson(Metadata, form.metadata);
   if (!form || !metadata) return rejection(400, "the body must be a form of metadata and one file");
-  const { sha256 = form.sha256, ...sent } = metadata;
-  if (sha256 !== form.sha256) return rejection(400, "the SHA-256 of the file does not match the metadata");
+  const { id = ids.attachment, request_id = ids.request, bytes = form.bytes, sha256 = form.sha256, ...sent } = metadata;
+  if (id !== ids.attachment || request_id !== ids.request)
+    return rejection(400, "the ids in the metadata differ from those in the path");
+  if (bytes !== form.bytes || sha256 !== form.sha256)
+    return rejection(400, "the size or the SHA-256 of the file differs from the metadata's");
   const place = `${ids.request}/${ids.attachment}`;
   const isNew = cart.held[place] === undefined;
   // `handleCall` repeats the response to a key that has already stored the file.

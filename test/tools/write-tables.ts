@@ -165,6 +165,25 @@ const responses = (): Rows =>
     settled[settles],
   ]);
 
+/** What a row means to an engineer of the carrier. */
+const forCarriers: Readonly<Record<Exclude<Meaning["settles"], "nothing">, string>> = {
+  done: "done",
+  accepted: "accepted: the GET says when the order is placed",
+  gone: "you lack the letter: a fault if you have confirmed it",
+  differs: "the cart differs from the manifest",
+  conflict: "the cart is checked out, or the key is in progress",
+  refused: "refused",
+  denied: "the token, the address or the size is wrong: the run ends as a fault, which calls an operator",
+};
+
+const contract = (): Rows => {
+  const { unsent: _, ...sent } = meanings;
+  return Object.values(sent).map(({ response, acted, settles }) => {
+    const repeated = `repeated with its key; ${acted === "no" ? "you have not acted" : "perhaps you have acted"}`;
+    return [response, settles === "nothing" ? repeated : forCarriers[settles]];
+  });
+};
+
 /** A line for each command or group of commands, with its required parameters. */
 const program = await createProgram();
 
@@ -197,6 +216,7 @@ const tables: Readonly<Record<string, Table>> = {
     head: ["response", "it has acted", "it may still act", "settles"],
     rows: responses,
   },
+  contract: { file: "docs/carrier.md", head: ["response", "meaning"], rows: contract },
   errors: { file: "functions/README.md", head: ["status", "code", ""], rows: () => errorTable },
   permissions: {
     file: "functions/README.md",

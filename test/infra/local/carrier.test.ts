@@ -105,10 +105,27 @@ describe("the simulated carrier", () => {
     expect((await call("POST", `/carts/${order}/checkout`, "c", manifest(stored("k")))).status).toBe(200);
   });
 
+  it("returns 400 without a key, and for ids or a size in the metadata that are not those of the call", async () => {
+    const order = newOrder();
+    for (const method of ["PUT", "DELETE"])
+      expect((await call(method, place(order), undefined, method === "PUT" ? form() : null)).status).toBe(400);
+    for (const wrong of [{ id: "B" }, { request_id: "S" }, { bytes: 7 }]) {
+      const body = new FormData();
+      body.append("metadata", JSON.stringify({ ...metadata, ...wrong }));
+      body.append("file", new Blob(["signed"]), "loa.pdf");
+      expect((await call("PUT", place(order), "k", body)).status, JSON.stringify(wrong)).toBe(400);
+    }
+    expect(await cart(order)).toMatchObject({ attachments: [] });
+  });
+
   it("checks out any cart if it does not compare", async () => {
     const { url, close } = await startCarrier({ compares: false });
     onTestFinished(close);
-    const response = await fetch(`${url}/carts/O/checkout`, { method: "POST", body: manifest(stored("k")) });
+    const response = await fetch(`${url}/carts/O/checkout`, {
+      method: "POST",
+      headers: { "idempotency-key": "c" },
+      body: manifest(stored("k")),
+    });
     expect([response.status, await response.json()]).toEqual([200, { checked_out: true }]);
   });
 
