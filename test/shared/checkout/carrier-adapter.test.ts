@@ -110,7 +110,13 @@ it.each(rows)("%s means the same through the adapter in docs/examples: %s", asyn
   const [direct, adapted] = [await call(method, path, ""), await call(method, path, "adapter")];
   expect([direct.outcome.settles, adapted.outcome.settles]).toEqual([kind, kind]);
   expect(adapted.received[0]).toEqual(direct.received[0]);
-  expect(direct.received[0]).toEqual([method, path, "Bearer the-carrier-token", "key", method === "PUT" && expect.any(Array)]);
+  expect(direct.received[0]).toEqual([
+    method,
+    path,
+    "Bearer the-carrier-token",
+    "key",
+    method === "PUT" && expect.any(Array),
+  ]);
   const said = ({ outcome: { status, text, wait_seconds } }: typeof direct) => [wait_seconds, status && text];
   expect(said(adapted)).toEqual(said(direct));
 });
