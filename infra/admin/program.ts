@@ -15,6 +15,7 @@ type Add = (program: Command) => Promise<unknown>;
 /** What adds the commands that begin with a word. Only the called one is loaded, because most load clients of AWS. */
 const commands = new Map<string, Add>(
   Object.entries({
+    today: async (program) => (await import("./orders/today.ts")).addTodayCommand(program),
     apply: async (program) => (await import("./accounts/apply-command.ts")).addApplyCommand(program),
     schema: async (program) => (await import("./accounts/apply-command.ts")).addSchemaCommand(program),
     account: async (program) =>

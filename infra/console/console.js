@@ -5,11 +5,25 @@ const say = ({ target }) => {
 };
 for (const type of ["mouseover", "focusin"]) document.addEventListener(type, say);
 
+const all = (within, selector) => [...within.querySelectorAll(selector)];
+
+/** A new page would take away the focus, the selection, and how far a table was scrolled. */
+const isRead = () =>
+  document.activeElement !== document.body ||
+  !getSelection().isCollapsed ||
+  all(document, ".wide").some(({ scrollLeft }) => scrollLeft > 0);
+
 const update = async () => {
   const response = await fetch(location.href).catch(() => undefined);
   const next =
     response?.ok && new DOMParser().parseFromString(await response.text(), "text/html").querySelector("main");
-  // A new page would take the focus away.
-  if (next && document.activeElement === document.body) document.querySelector("main").replaceWith(next);
+  document.getElementById("old").hidden = Boolean(next);
+  if (!next || isRead()) return;
+  const main = document.querySelector("main");
+  const known = new Set(all(main, "tr").map(({ textContent }) => textContent));
+  for (const row of all(next, "tr")) row.classList.toggle("changed", !known.has(row.textContent));
+  // What the reader has folded stays so.
+  for (const { id, open } of all(main, "details")) next.querySelector(`[id="${id}"]`)?.toggleAttribute("open", open);
+  main.replaceWith(next);
 };
 setInterval(() => document.querySelector("[data-live]") && update(), 2_000);

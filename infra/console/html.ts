@@ -1,4 +1,5 @@
-import { type Row, safe, styleOf, textOf } from "../admin/cli/output.ts";
+import { type Row, safeLines, styleOf, textOf } from "../admin/cli/output.ts";
+import { cutOf, maxShown } from "../admin/cli/section.ts";
 
 /** HTML that `html` has made. Nothing else counts as HTML, so what a customer or a carrier wrote is always escaped. */
 export type Html = { readonly kind: "html" };
@@ -9,7 +10,7 @@ const maxCharacters = 2_000;
 
 /** Also escapes characters that control the direction of text, and shows only the beginning of a long text. */
 const escaped = (text: string) => {
-  const shown = safe(text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text);
+  const shown = safeLines(text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text);
   return shown.replace(/[&<>"']/g, (character) => entities.get(character) ?? "");
 };
 
@@ -28,21 +29,61 @@ export const html = (parts: TemplateStringsArray, ...values: readonly unknown[])
   return made;
 };
 
-/** A value as the CLI prints it. An id links to what it identifies, and a state has its colour. */
+const isHtml = (value: unknown): boolean => typeof value === "object" && value !== null && sources.has(value);
+
+/** `2030-01-01 09:30:00 UTC` */
+export const timeOf = (time: string | Date): string =>
+  `${new Date(time).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+
+/** A text with what it has in backticks as code. */
+export const prose = (text: string): Html =>
+  html`${text.split("`").map((part, nth) => (nth % 2 === 1 ? html`<code>${part}</code>` : part))}`;
+
+/** An id links to what it identifies, and a state has its colour. */
 const cell = (value: unknown): Html => {
+  if (isHtml(value)) return html`${value}`;
   const text = textOf(value);
   if (/^[0-9A-HJKMNP-TV-Z]{26}$/.test(text)) return html`<a class="id" href="/find?text=${text}">${text}</a>`;
-  return html`<span class="${/^\d{4}-\d\d-\d\dT/.test(text) ? "id" : styleOf(text)}">${text}</span>`;
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text))
+    return html`<time datetime="${text}" title="${text}">${timeOf(text)}</time>`;
+  return html`<span class="${styleOf(text)}">${prose(text)}</span>`;
 };
 
-export const record = (row: Row): Html =>
-  html`<dl>${Object.entries(row).map(([name, value]) => html`<dt>${name}</dt><dd>${cell(value)}</dd>`)}</dl>`;
+export const link = (address: string, text: unknown): Html => html`<a href="${address}">${text}</a>`;
 
-/** A heading and the rows as the CLI prints them. */
-export const table = (title: string, rows: readonly Row[], none = "None."): Html => {
-  const names = Object.keys(rows[0] ?? {});
-  const row = (one: Row) => html`<tr>${names.map((name) => html`<td>${cell(one[name])}</td>`)}</tr>`;
-  const head = html`<tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr>`;
-  if (rows.length === 0) return html`<h2>${title}</h2><p>${none}</p>`;
-  return html`<h2>${title}</h2><div class="wide" role="region" tabindex="0" aria-label="${title}"><table>${head}${rows.map(row)}</table></div>`;
+/** An id beside a name. */
+export const id = (text: unknown): Html => html`<span class="id quiet">${text}</span>`;
+
+const isEmpty = (value: unknown) => !isHtml(value) && textOf(value) === "-";
+
+export const record = (row: Row): Html => {
+  const filled = Object.entries(row).filter(([, value]) => !isEmpty(value));
+  return html`<dl>${filled.map(([name, value]) => html`<dt>${name}</dt><dd>${cell(value)}</dd>`)}</dl>`;
+};
+
+const longText = 40;
+
+/** `total` counts all rows, if not all are given. `rest` prints them. */
+type Options = { readonly none?: string; readonly total?: number | string; readonly rest?: Html };
+
+/** The first rows. Says how many it leaves out. A long value has a line of its own, so no column is out of sight. */
+export const table = (label: string, all: readonly Row[], options: Options = {}): Html => {
+  const { none = "None.", total = all.length, rest } = options;
+  if (all.length === 0) return html`<p class="quiet">${prose(none)}</p>`;
+  const rows = all.slice(0, maxShown);
+  const names = Object.keys(rows[0] ?? {}).filter((name) => rows.some((one) => !isEmpty(one[name])));
+  const isLong = (name: string, nth: number) =>
+    nth > 0 && rows.some((one) => name === "command" || (!isHtml(one[name]) && textOf(one[name]).length > longText));
+  const [long, short] = [names.filter(isLong), names.filter((name, nth) => !isLong(name, nth))];
+  const lineOf = (name: string, value: unknown) =>
+    !isEmpty(value) &&
+    html`<tr><td colspan="${short.length}"><span class="quiet">${name}</span> ${cell(value)}</td></tr>`;
+  const rowOf = (one: Row) => {
+    const cells = short.map((name) => html`<td data-name="${name}">${!isEmpty(one[name]) && cell(one[name])}</td>`);
+    return html`<tbody><tr>${cells}</tr>${long.map((name) => lineOf(name, one[name]))}</tbody>`;
+  };
+  const head = html`<thead><tr>${short.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>`;
+  const cut = cutOf(total, rows.length);
+  return html`<div class="wide" role="region" tabindex="0" aria-label="${label}"><table>${head}${rows.map(rowOf)}</table></div>
+${cut && html`<p class="quiet">${cut}${rest}</p>`}`;
 };

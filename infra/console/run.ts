@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { explain } from "../admin/cli/command-errors.ts";
 import { useTarget } from "../admin/cli/target.ts";
 import { portOf } from "../local/command.ts";
+import { sessionOf } from "../local/state.ts";
 import { startConsole } from "./server.ts";
 
 const help = `Usage: ./patchbay console [--stack <name> | --port <port>] [--serve <port>]
@@ -21,7 +22,8 @@ try {
   else {
     const { description } = await useTarget({ ...(stack && { stack }), ...(port && { port }) });
     const chosen = stack ? `--stack ${stack} ` : port ? `--port ${port} ` : "";
-    console.log(`console ${(await startConsole(description, chosen, portOf(values.serve))).url}`);
+    const served = portOf(values.serve);
+    console.log(`console ${(await startConsole(description, chosen, served, sessionOf(served))).url}`);
   }
 } catch (error) {
   console.error(explain(error));

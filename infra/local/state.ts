@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -49,3 +50,22 @@ export const runningStacks = (): State[] =>
     .flatMap((file) => readJsonFile(State, join(stateFolder(), file)) ?? [])
     .filter(isAlive)
     .sort((a, b) => a.port - b.port);
+
+export const newSecret = (): string => randomBytes(32).toString("base64url");
+
+/** How long a session of the console lasts. This is a working day. */
+export const sessionMs = 12 * 60 * 60 * 1_000;
+const Session = z.object({ session: z.string(), until: z.number() });
+
+/**
+ * Returns the session of the console on a port. A chosen port keeps its session for a working day, in a file that only the operator
+ * can read. So the browser's cookie, and with it a bookmark, outlives the process, and no address contains a secret.
+ */
+export const sessionOf = (port: number): string => {
+  const name = `console-${port}.json`;
+  const stored = port === 0 ? undefined : readJsonFile(Session, join(stateFolder(), name));
+  if (stored && stored.until > Date.now()) return stored.session;
+  const session = newSecret();
+  if (port !== 0) writeStateFile(name, { session, until: Date.now() + sessionMs });
+  return session;
+};

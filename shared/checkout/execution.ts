@@ -53,5 +53,8 @@ const Input = z.object({ order_id: OrderId });
  * Returns the order of an execution, if its input names one. EventBridge leaves a large input out of its event.
  * Source: https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
  */
-export const orderOf = async ({ input, executionArn }: z.infer<typeof EndedExecution>): Promise<string | undefined> =>
+export const orderOf = async ({
+  input,
+  executionArn,
+}: Pick<z.infer<typeof EndedExecution>, "input" | "executionArn">): Promise<string | undefined> =>
   z.safeParse(Input, JSON.parse(input ?? (await describeExecution(executionArn))?.input ?? "{}")).data?.order_id;

@@ -47,12 +47,12 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
   });
 
   const home = async () => {
-    await page.getByRole("link", { name: "Patchbay" }).click();
-    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.getByRole("link", { name: "Today" }).click();
+    await page.getByRole("heading", { name: "Failed checkouts" }).waitFor();
   };
   const find = async (text: string) => {
-    await page.getByRole("textbox", { name: "Find" }).fill(text);
-    await page.getByRole("button", { name: "Find" }).click();
+    await page.getByRole("textbox", { name: "Find", exact: true }).fill(text);
+    await page.getByRole("button", { name: "Find", exact: true }).click();
   };
 
   it("answers the five questions by clicks", async () => {
@@ -61,13 +61,15 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
     await misbehave({ ...refusal, path: order.id });
     await checkOut(order.id);
 
-    // What is stuck?
+    // What failed, and why?
     await home();
-    await page.getByRole("row", { name: new RegExp(`${order.id}.*FAILED.*refused`) }).waitFor();
+    const failed = page.locator("tbody", { hasText: order.id }).filter({ hasText: reason });
+    await failed.getByRole("row", { name: /UTC refused/ }).waitFor();
 
-    // Why did this order fail, and what did the carrier say?
-    await page.getByRole("link", { name: order.id }).click();
-    await page.getByRole("heading", { name: `Order ${order.id}` }).waitFor();
+    // What did the carrier say?
+    await failed.getByRole("link").click();
+    await page.getByRole("heading", { name: /: failed$/ }).waitFor();
+    await page.getByText(`Order ${order.id} of`).waitFor();
     await page.locator(".mark.red").first().hover();
     await page.locator("#said").getByText("checkout failed").waitFor();
     await page.locator(".mark.red").last().focus();
@@ -76,7 +78,9 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
     // Where is this letter?
     await home();
     await find(letter);
-    await page.getByRole("heading", { name: `Attachment ${letter}` }).waitFor();
+    await page.getByRole("heading", { name: "Letter of authorization" }).waitFor();
+    await page.getByText(`Letter ${letter} of`).waitFor();
+    await page.getByRole("region", { name: "What the carrier says" }).getByText(reason).waitFor();
     await page.getByText("detected_type").waitFor();
     await page.getByRole("cell", { name: "request_attachment.refused" }).waitFor();
 
@@ -96,7 +100,7 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
     await misbehave({ ...refusal, path: order.id, body: { reason: said } });
     await checkOut(order.id);
     await page.goto(new URL(`/order/${order.id}`, served.url).href);
-    await page.locator("svg a title, svg a").getByText(name.slice(0, 20)).first().waitFor();
+    await page.locator(".board a").getByText(name.slice(0, 20)).first().waitFor();
     await page.locator(".mark.red").last().hover();
     await page.locator("#said").getByText("<script>alert(3)</script>").waitFor();
     const shown = (await page.textContent("main")) ?? "";
@@ -112,9 +116,31 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
     await page.goto(new URL(`/order/${order.id}`, served.url).href);
     await page.locator("main[data-live]").waitFor();
     const loaded = await page.evaluate(() => performance.timeOrigin);
-    await page.locator("svg").getByText("SUCCEEDED").waitFor();
+    await page.getByRole("heading", { name: /: checked out$/ }).waitFor();
     await page.locator("main:not([data-live])").waitFor();
+    await page.locator("tr.changed").first().waitFor();
     expect(await page.evaluate(() => performance.timeOrigin)).toBe(loaded);
+  });
+
+  it("leaves a reader alone, and says when it cannot read the page again", async () => {
+    const order = await newOrder(addMessagingNumbers);
+    await order.attach(0, "LOA");
+    await misbehave({ method: "PUT", path: order.id, action: "status", status: 503, times: 30 });
+    await admin(["order", "checkout", order.id]);
+    const address = new URL(`/order/${order.id}`, served.url).href;
+    await page.goto(address);
+    await page.evaluate('getSelection().selectAllChildren(document.querySelector("h1"))');
+    await page.locator("main").evaluate((main) => main.setAttribute("data-first", ""));
+    for (let read = 0; read < 2; read += 1) await page.waitForResponse(address);
+    await page.locator("main[data-first]").waitFor();
+    await page.evaluate("getSelection().removeAllRanges()");
+    await page.locator("main:not([data-first])").waitFor();
+    await context.route(address, (route) => route.fulfill({ status: 503 }));
+    await page.getByText("This page is no longer current").waitFor();
+    problems.splice(0);
+    await context.unroute(address);
+    await page.locator("#old").waitFor({ state: "hidden" });
+    expect(await page.title()).toContain("Patchbay");
   });
 
   it("lets no other page read it, frame it or lead to it", async () => {
@@ -136,26 +162,30 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
       await loaded;
       return [await fetched("cors"), await fetched("no-cors"), frame.contentDocument === null ? "hidden" : "read"];
     })()`);
-    expect(read).toEqual(["refused", "opaque", "hidden"]);
+    expect(read).toEqual(["refused", "refused", "hidden"]);
     await Promise.all([evil.waitForURL(target), evil.evaluate(`location.assign("${target}")`)]);
-    expect(await evil.textContent("body")).not.toContain("Overview");
+    expect(await evil.textContent("body")).not.toContain("Failed checkouts");
+    await evil.getByRole("link", { name: "Open /" }).click();
+    await evil.getByRole("heading", { name: "Failed checkouts" }).waitFor();
     await evil.close();
   });
 
   it.each([
-    ["light", { colorScheme: "light", viewport: { width: 1280, height: 900 } }],
-    ["dark", { colorScheme: "dark", viewport: { width: 1280, height: 900 } }],
-    ["390 pixels wide", { colorScheme: "light", viewport: { width: 390, height: 844 } }],
+    ["1,440 pixels, light", { colorScheme: "light", viewport: { width: 1440, height: 900 } }],
+    ["1,024 pixels, dark", { colorScheme: "dark", viewport: { width: 1024, height: 800 } }],
+    ["390 pixels, light", { colorScheme: "light", viewport: { width: 390, height: 844 } }],
+    ["390 pixels, dark", { colorScheme: "dark", viewport: { width: 390, height: 844 } }],
   ] as const)("has no violation of axe's rules, and fits: %s", async (_, options) => {
     const order = await newOrder(addMessagingNumbers);
-    await order.attach(0, "Letter of authorization of a customer with a long name");
+    const letter = await order.attach(0, "Letter of authorization of a customer with a long name");
     await misbehave({ ...refusal, path: order.id });
     await checkOut(order.id);
     // Axe is a script that the policy of the page forbids.
     const own = await browser.newContext({ ...options, bypassCSP: true });
     const tab = await own.newPage();
     await tab.goto(served.url);
-    for (const path of ["/", `/order/${order.id}`, `/account/${order.account}`, "/find?text=nothing"]) {
+    const ofOrder = [`/order/${order.id}`, `/attachment/request/${order.requests[0]}/${letter}`];
+    for (const path of ["/", ...ofOrder, `/account/${order.account}`, "/accounts", "/find?text=nothing"]) {
       await tab.goto(new URL(path, served.url).href);
       await tab.evaluate(axe.source);
       const violations = await tab.evaluate(
@@ -167,9 +197,9 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
     await own.close();
   });
 
-  it("draws an order of 5,000 letters, the least advanced ones, and counts the others", async () => {
+  it("draws an order of 5,000 letters, those with a problem first, and counts the others", async () => {
     // Only the picture is measured, because reading 5,000 letters takes the table's time.
-    const { picture } = await import("../../infra/console/picture.ts");
+    const { board } = await import("../../infra/console/picture.ts");
     const { sourceOf } = await import("../../infra/console/html.ts");
     const attachments = Array.from({ length: 5_000 }, (_, nth) => ({
       of: "request" as const,
@@ -179,9 +209,8 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
     }));
     const request = { id: "r", account: "a", order: "o", type: addMessagingNumbers, attachments };
     const report = { id: "o", account: "a", state: "CART" as const, checkout: null, late_changes: null, seal: null };
-    const source = sourceOf(picture({ ...report, attachments: [], requests: [request] } as never, [], new Date()));
-    expect(source).toContain("Letter 4999");
-    expect(source).toContain("and 4940 more letters");
+    const source = sourceOf(board({ ...report, attachments: [], requests: [request] } as never));
+    expect(source).toMatch(/1 refused.*Letter 4999.*4,999 forwarded.*and 4,700 more/s);
     expect(source.length).toBeLessThan(50_000);
   });
 

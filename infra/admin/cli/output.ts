@@ -44,7 +44,8 @@ export const textOf = (value: unknown): string => {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 };
 
-const cell = (value: unknown): string => paint(safe(textOf(value)));
+/** A cell is one line, so a line break becomes a blank. */
+const cell = (value: unknown): string => paint(safe(textOf(value).replace(/\s*\n\s*/g, " ")));
 
 export const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - stringWidth(text)));
 
@@ -112,7 +113,8 @@ const block = (record: Row, width: number): string => {
   const isNarrow = width - widest < ulidWidth;
   const indent = isNarrow ? gap : widest;
   const lines = Object.entries(record).flatMap(([name, value]) => {
-    const [first = "", ...others] = wrap(cell(value), Math.max(width - indent, minWidth)).map((text) => text.trimEnd());
+    const text = paint(safeLines(textOf(value).trimEnd()));
+    const [first = "", ...others] = wrap(text, Math.max(width - indent, minWidth)).map((line) => line.trimEnd());
     const heading = isNarrow ? [truncate(name, width), " ".repeat(gap) + first] : [pad(name, indent) + first];
     return [...heading, ...others.map((text) => " ".repeat(indent) + text.trimStart())];
   });

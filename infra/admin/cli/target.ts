@@ -32,10 +32,16 @@ type Target = {
 };
 export type DeployedStack = NonNullable<Target["stack"]>;
 
+let deployedStack: DeployedStack | undefined;
+
+/** The deployed stack that this process is directed to, if its target is one. */
+export const targetStack = (): DeployedStack | undefined => deployedStack;
+
 /** Directs this process to its target and prints it on stderr. Call it before any call to AWS. */
 export const useTarget = async (options: TargetOptions): Promise<Target> => {
   const target = await chooseTarget(options);
   directTo(target.environment);
+  deployedStack = target.stack;
   console.error(safe(`Target: ${target.description}`));
   return target;
 };

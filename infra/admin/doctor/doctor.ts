@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { S3 } from "@aws-sdk/client-s3";
 import { SFN } from "@aws-sdk/client-sfn";
@@ -10,7 +11,7 @@ import { adviceOn, CommandError, messageOf } from "../cli/command-errors.ts";
 import { type Diagnosis, hasFault, printDiagnoses, type Verdict } from "../cli/diagnosis.ts";
 import { accountsBelow } from "../cli/lookups.ts";
 import { type Format, printJson } from "../cli/output.ts";
-import { type DeployedStack, type TargetOptions, useTarget } from "../cli/target.ts";
+import { type DeployedStack, type TargetOptions, targetStack, useTarget } from "../cli/target.ts";
 import { askCarrier } from "./carrier-question.ts";
 import { checksOfStack, clientConfig, type Notice } from "./first-day.ts";
 
@@ -143,6 +144,28 @@ const checksOfTarget: readonly Check[] = [
   ["workflow", checkWorkflow],
 ];
 
+const checksOf = (stack: DeployedStack | undefined): readonly Check[] => [
+  ...checksOfTarget,
+  ["carrier", () => askCarrier({ isHere: stack === undefined })],
+  ...(stack ? checksOfStack(stack) : []),
+];
+
+/** The checks that write something, or read many accounts. */
+const slowChecks = ["table's writes", "API keys", "bucket's writes"];
+const quickMs = 4_000;
+
+/** Runs the checks that write nothing, all at once. A check without a result within some seconds is a fault. */
+export const runQuickChecks = (): Promise<Diagnosis[]> => {
+  const inTime = (find: Find) => async () => {
+    const late = sleep(quickMs, undefined, { ref: false }).then(() => {
+      throw new CommandError(`no result within ${quickMs / 1000} s: \`doctor\` waits longer`);
+    });
+    return Promise.race([find(), late]);
+  };
+  const checks = checksOf(targetStack()).filter(([check]) => !slowChecks.includes(check));
+  return Promise.all(checks.map(([check, find, remedy]) => runCheck(check, inTime(find), remedy)));
+};
+
 const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
   const node = `Node ${process.versions.node} (the functions run on 24)`;
   // The other checks depend on the environment variables that this one sets.
@@ -158,12 +181,7 @@ const runChecks = async (options: TargetOptions): Promise<Diagnosis[]> => {
     await runCheck("region", () => new DynamoDB(clientConfig).config.region()),
     await runCheck("credentials", checkCredentials),
   ];
-  const checks: readonly Check[] = [
-    ...checksOfTarget,
-    ["carrier", () => askCarrier({ isHere: stack === undefined })],
-    ...(stack ? checksOfStack(stack) : []),
-  ];
-  for (const check of checks)
+  for (const check of checksOf(stack))
     if (target.status === "ok") found.push(await runCheck(...check));
     else found.push({ check: check[0], status: "skipped", found: "there is no target", remedy: null });
   return found;

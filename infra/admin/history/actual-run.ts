@@ -11,5 +11,5 @@ export const readActualRun = async (orderId: string): Promise<CheckoutRun | unde
 };
 
 /** Returns whether the carrier has refused or something else has failed, or null if the run has not failed. A crash is a fault. */
-export const failureOf = (last: CheckoutRun | undefined): FailureKind | null =>
+export const failureOf = (last: Pick<CheckoutRun, "failure" | "status"> | undefined): FailureKind | null =>
   !last || isOpen(last) || last.status === "SUCCEEDED" ? null : (last.failure ?? "fault");

@@ -8,7 +8,7 @@ import { parseUlid } from "../../../shared/schema/fields.ts";
 import type { Item } from "../../../shared/table/expressions.ts";
 import { eventPrefix, keys, type ParentRef, parentIn } from "../../../shared/table/keys.ts";
 import { get, getMany, lookUp, parseItem, readItem } from "../../../shared/table/read.ts";
-import { readParent, requestsOfOrder } from "../../../shared/tenants/orders.ts";
+import { readOrder, readParent, requestsOfOrder } from "../../../shared/tenants/orders.ts";
 import type { Order } from "../../../shared/tenants/tenant-schema.ts";
 import { CommandError } from "../cli/command-errors.ts";
 import {
@@ -16,6 +16,7 @@ import {
   findAccount,
   findKey,
   findOrder,
+  ifDenied,
   inOrder,
   orderIdsOf,
   type Place,
@@ -79,13 +80,19 @@ type Scope = { readonly account?: string; readonly order?: string };
 /** Macs type letters with accents decomposed, and others composed. */
 const comparable = (text: string) => text.normalize("NFC").toLowerCase();
 
-/** Finds accounts by the beginning of their names. Reads all accounts. */
+/** A name as its words, each after a blank. A name of nothing but signs stays as it is. */
+const words = (text: string) => {
+  const found = comparable(text).match(/[\p{L}\p{M}\p{N}]+/gu);
+  return ` ${found?.join(" ") ?? text}`;
+};
+
+/** Finds accounts by the beginning of any word of their names. Reads all accounts, whichever part of a name it compares. */
 const accountsNamed = async (text: string): Promise<Place[]> => {
   const places: Place[] = [];
   for await (const { id, name, ancestors } of accountsBelow(null)) {
     const above = ancestors.at(-1);
     const parent = above === undefined ? null : { type: "account", id: above };
-    if (comparable(name).startsWith(text)) places.push({ type: "account", id, account: id, parent, name });
+    if (words(name).includes(words(text))) places.push({ type: "account", id, account: id, parent, name });
   }
   return places;
 };
@@ -122,12 +129,34 @@ const placesNamed = async (text: string, { account, order }: Scope): Promise<Pla
   return (await Array.fromAsync(named)).flat();
 };
 
-export const placesOf = async (text: string, scope: Scope): Promise<Place[]> => {
+const orderOfExecution = async (run: string) => {
+  const { executionArnOf, orderOf } = await import("../../../shared/checkout/execution.ts");
+  return orderOf({ executionArn: executionArnOf(run) }).catch(ifDenied(undefined));
+};
+
+/** The name of a run contains its order, if the CLI has started it. Step Functions knows the order of any other. */
+const orderOfRun = async (text: string): Promise<Place[]> => {
+  const run = text.split(":").at(-1) ?? "";
+  const [, named = ""] = /^checkout-(\w{26})-\d+$/.exec(run) ?? [];
+  const id =
+    parseUlid(named) ?? (uuid.test(run) && process.env.STATE_MACHINE_ARN ? await orderOfExecution(run) : undefined);
+  const order = id === undefined ? undefined : await readOrder(id);
+  return order ? [{ type: "order", id: order.id, account: order.account, parent: null }] : [];
+};
+
+/** What is copied from a header is a key. */
+const withoutScheme = (text: string) => text.replace(/^(authorization: *)?bearer +(?=apik_)/i, "");
+
+const longest = 400;
+
+export const placesOf = async (given: string, scope: Scope): Promise<Place[]> => {
+  if (given.length > longest) throw new CommandError(`No id, key or name has ${given.length} characters.`);
+  const text = withoutScheme(given);
   const id = text.startsWith("apik_") ? (await findKey(text))?.id : parseUlid(text);
   // UUIDs are stored in lower case.
   const found =
     id === undefined
-      ? [...[text, text.toLowerCase()].map(lookedUp), placesNamed(text, scope)]
+      ? [...[text, text.toLowerCase()].map(lookedUp), placesNamed(text, scope), orderOfRun(text)]
       : [placesById(id), lookedUp(id), deleted(id)];
   const places = (await Promise.all(found)).flat();
   const unique = [...new Map(places.map((place) => [place.type + place.id, place])).values()];
@@ -157,11 +186,11 @@ const describeDeleted = async (place: Place) => {
 /** The events of an attachment are in the history of its request or its order. */
 const historyOfPlace = ({ type, id, parent }: Place) => (type === "switch" ? { type, id } : (parent ?? { type, id }));
 
-const searched =
-  "Nothing was found. `find` searches ids, API keys, reference_ids, names and the X-Request-Ids of changes in the last 400 days.";
+export const searched =
+  "Nothing was found. `find` searches ids, API keys, reference_ids, runs, names and the X-Request-Ids of changes in the last 400 days.";
 
 /** Suggests where else to look. A request that changed nothing leaves no event in the table. */
-const hint = (text: string, { account, order }: Scope): string => {
+export const hint = (text: string, { account, order }: Scope): string => {
   if (!uuid.test(text) && account === undefined && order === undefined)
     return "To find attachments by name or filename, add --account <id> or --order <id>.";
   if (!uuid.test(text)) return "";
@@ -203,7 +232,7 @@ export const addFindCommand = (program: Command): void => {
   add(
     program,
     "find <text>",
-    "identify an id, an API key, a reference_id, an X-Request-Id or a name, and show who owns it",
+    "identify an id, an API key, a reference_id, a run, an X-Request-Id or a name, and show who owns it",
   )
     .option("--account <id>", "find attachments of this account's orders by a part of their name or filename", parseId)
     .option(
@@ -213,7 +242,7 @@ export const addFindCommand = (program: Command): void => {
     )
     .addHelpText(
       "after",
-      "\nWithout these options, a name is the beginning of an account's name.\n- reads the text from standard input.",
+      "\nWithout these options, a name is the beginning of any word of an account's name.\n- reads the text from standard input.",
     )
     .action((text: string, options: Format & Scope) => find(text, options));
 };

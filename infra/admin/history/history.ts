@@ -90,20 +90,15 @@ export const deletionOf = async (subject: EventSubject, id: string): Promise<str
 
 export const historyCommand = ({ type, id }: EventSubject): string => `\`history ${type.replace("api_", "")} ${id}\``;
 
-/** The columns about files and responses exist only if an event has any such value. */
+/** The column about responses exists only if an event has one. */
 export const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => {
   const about = events.flatMap(({ resource: { type, id } }) => (type === "account" ? [id] : []));
   const [names, callers] = await Promise.all([namesOfAccounts(about), callersOf(events)]);
-  const hasEvidence = events.some(({ file, answer, late, reason }) => file || answer || late || reason);
+  const hasResponse = events.some(({ answer, late, reason, outcome }) => answer || late || reason || outcome);
   return events.map((event) => {
-    const { at, type, resource, name, filename, file, answer, outcome, late, reason, changed, changes } = event;
+    const { at, type, resource, name, answer, outcome, late, reason, changed, changes } = event;
     const said = answer && [answer.status, answer.text].filter(Boolean).join(" ");
-    const evidence = {
-      filename,
-      bytes: file?.bytes,
-      sha256: file?.sha256,
-      "response or reason": [outcome, late && "after the checkout", reason, said].filter(Boolean).join(": ") || null,
-    };
+    const response = [outcome, late && "after the checkout", reason, said].filter(Boolean).join(": ") || null;
     return {
       time: at,
       event: type,
@@ -111,9 +106,17 @@ export const rowsOf = async (events: readonly StoredEvent[]): Promise<Row[]> => 
       name: name ?? names.get(resource.id)?.(at),
       actor: actorOf(event, callers),
       changed: changes ? Object.entries(changes).map(describeChange) : changed,
-      ...(hasEvidence && evidence),
+      ...(hasResponse && { "response or reason": response }),
     };
   });
+};
+
+/** The files that events are evidence of, each once. An event of a refusal has the filename only. */
+export const filesOf = (events: readonly StoredEvent[]): Row[] => {
+  const rows = events.flatMap(({ resource: { id }, name, filename, file }) =>
+    filename !== undefined || file ? [{ id, name, filename, bytes: file?.bytes, sha256: file?.sha256 }] : [],
+  );
+  return [...new Map(rows.map((row) => [JSON.stringify(row), row])).values()];
 };
 
 const latest = 5;
@@ -148,6 +151,10 @@ const printHistory = async (subject: EventSubject, { json }: Format, key?: Key):
     await throwNotFound(subject.type, subject.id, "it has no events, either");
   if (json) return printJson({ events });
   console.log(table(await rowsOf(events), { whole: true }));
+  const files = filesOf(events);
+  if (files.length === 0) return;
+  printHeading("Files that were sent or deleted");
+  console.log(table(files, { whole: true }));
 };
 
 const described = {

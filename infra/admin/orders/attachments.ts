@@ -2,11 +2,12 @@ import type { Command } from "commander";
 import type { Attachment } from "../../../shared/attachments/attachment-schema.ts";
 import { allAttachments } from "../../../shared/attachments/read.ts";
 import { findParents } from "../cli/lookups.ts";
-import { type Format, printRecord, printRows } from "../cli/output.ts";
+import { type Format, printHeading, printRecord, printRows, table } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
 import { add, addChange } from "../cli/usage.ts";
 import { findAttachment } from "../history/find-attachment.ts";
 import type { DownloadOptions } from "./download.ts";
+import { carrierRows } from "./letter.ts";
 
 const row = ({ id, name, file_hint, filename, bytes, inserted_at }: Attachment) => ({
   id,
@@ -25,10 +26,18 @@ export const addAttachmentCommands = (attachment: Command): void => {
       printRows((await withProgress(() => Promise.all(lists))).flat(), format);
     },
   );
-  add(attachment, "show <request-or-order-id> <id>", "show an attachment").action(
-    async (parentId: string, id: string, format: Format) =>
-      printRecord((await findAttachment(parentId, id)).attachment, format),
-  );
+  add(
+    attachment,
+    "show <request-or-order-id> <id>",
+    "show an attachment, what the carrier has of it, and what it said",
+  ).action(async (parentId: string, id: string, format: Format) => {
+    const { parent, attachment } = await findAttachment(parentId, id);
+    const carrier = await carrierRows(parent, id);
+    if (format.json) return printRecord({ ...attachment, carrier }, format);
+    printRecord(attachment, format);
+    printHeading("What was sent to the carrier");
+    console.log(table(carrier, { whole: true }));
+  });
   addChange(attachment, "download <request-or-order-id> <id>", "download the file for a dispute; an event records it")
     .option(
       "--to <path>",

@@ -113,26 +113,6 @@ export const waitingOrders = (within: Within) =>
     return isOpen(last) && next_try_at ? [{ id, account, run, started_at, attempt, next_try_at, last_answer }] : [];
   });
 
-/** The orders whose checkout was started and has not succeeded. Failed and crashed ones come first, then the order is by time. */
-export const openCheckouts = async () => {
-  const read = async ({ id, account }: Order) => {
-    const last = await readActualRun(id);
-    const status = last && isOpen(last) ? "RUNNING" : last?.status;
-    const { reason, last_answer, started_at, ended_at } = last ?? {};
-    return {
-      id,
-      account,
-      status,
-      failure: failureOf(last),
-      since: ended_at ?? started_at ?? "",
-      reason: reason ?? last_answer,
-    };
-  };
-  const rows = await pLimit(atOnce).map(await ordersInCheckout(), read);
-  const rank = ({ status = "" }) => ["FAILED", "CRASHED", "RUNNING"].indexOf(status);
-  return rows.sort((a, b) => rank(a) - rank(b) || (a.since < b.since ? -1 : 1));
-};
-
 export type FailedSelection = Pick<Within, "account"> & { readonly refused?: boolean };
 
 /** `order checkout --failed`. Starts the checkouts again, and prints how each has ended. A refusal needs the customer first. */

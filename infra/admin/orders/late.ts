@@ -1,7 +1,7 @@
 import { LateChange, recordOf } from "../../../shared/history/record.ts";
 import type { Write } from "../../../shared/table/expressions.ts";
 import { type Collection, collections, keys } from "../../../shared/table/keys.ts";
-import { parseReadable, queryAll } from "../../../shared/table/read.ts";
+import { parseReadable, query, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { CommandError } from "../cli/command-errors.ts";
 import { ask } from "../cli/confirm.ts";
@@ -12,8 +12,14 @@ import { type Format, printRecord } from "../cli/output.ts";
 /** Which orders a list has. `since` is a time in ISO 8601. */
 export type Within = { readonly account?: string | undefined; readonly since?: string | undefined };
 
-const changesIn = async (list: Collection): Promise<LateChange[]> =>
-  parseReadable(LateChange, await Array.fromAsync(queryAll(list))).sort((a, b) => (a.at > b.at ? -1 : 1));
+/** At most `most`, those of the newest orders, or all. */
+const changesIn = async (list: Collection, most?: number): Promise<LateChange[]> => {
+  const items = most ? await query(list, { limit: most, descending: true }) : await Array.fromAsync(queryAll(list));
+  return parseReadable(LateChange, items).sort((a, b) => (a.at > b.at ? -1 : 1));
+};
+
+/** Late changes of the newest orders that have any, at most `most`. */
+export const newestLateChanges = (most: number): Promise<LateChange[]> => changesIn(collections.lateChanges(), most);
 
 /** The changes of one order that came after its checkout and are not acknowledged, newest first. */
 export const lateChangesOf = (order: string): Promise<LateChange[]> => changesIn(collections.lateChangesOf(order));
@@ -23,9 +29,9 @@ export const lateChangesOf = (order: string): Promise<LateChange[]> => changesIn
  * id and name, the time of its newest change, and its changes with the attachment's id, parent and name. For `order list --late` and
  * the console's first page. Reads one item a change, two an order, and nothing of any other order.
  */
-export const lateOrders = async ({ account, since = "" }: Within) => {
+export const lateOrders = async ({ account, since = "" }: Within, some?: readonly LateChange[]) => {
   if (account !== undefined) await findAccount(account);
-  const byOrder = Map.groupBy(await changesIn(collections.lateChanges()), ({ order }) => order);
+  const byOrder = Map.groupBy(some ?? (await changesIn(collections.lateChanges())), ({ order }) => order);
   const found = (await readOrders([...byOrder.keys()])).filter(
     // A run that failed in its last step may have listed changes of an order that is still a cart.
     (order) => order.state === "CHECKED_OUT" && (account === undefined || order.account === account),

@@ -4,6 +4,7 @@ import { formatCount, withProgress } from "../cli/progress.ts";
 import { readActualRun } from "../history/actual-run.ts";
 import { lastRuns, printLatest } from "../history/history.ts";
 import { describeChanges, lateChangesOf } from "./late.ts";
+import { responseOf } from "./letter.ts";
 import { type OrderReport, orderReport, type RequestReport, requestReportById } from "./report.ts";
 import { nextStep } from "./start-checkout.ts";
 
@@ -62,8 +63,8 @@ export const showRequest = async (id: string, { json }: Format): Promise<void> =
 export const letterRows = ({ attachments }: RequestReport): Row[] => {
   const waiting = attachments.some(({ receipt }) => receipt?.last_answer);
   return attachments.map(({ of, receipt, ...attachment }) => {
-    const { state, at, status, answer, attempts, last_answer, sent, bytes, sha256 } = receipt ?? {};
-    const response = last_answer ?? ([status, answer].filter(Boolean).join(" ") || null);
+    const { state, at, attempts, sent, bytes, sha256 } = receipt ?? {};
+    const response = receipt && responseOf(receipt);
     return {
       // These are the metadata that were sent, even if they were changed or deleted since.
       ...summary({ ...attachment, ...sent }),
@@ -73,14 +74,19 @@ export const letterRows = ({ attachments }: RequestReport): Row[] => {
       bytes,
       sha256,
       ...(waiting && { attempts }),
-      "carrier response": response && response.length > 80 ? `${response.slice(0, 79)}…` : response,
+      "carrier response": response,
     };
   });
 };
 
+/** Each letter is a line. `attachment show` prints the whole response. */
+const beginningOf = (response: unknown) =>
+  typeof response === "string" && response.length > 80 ? `${response.slice(0, 79)}…` : response;
+
 const printRequest = (request: RequestReport) => {
   printHeading(`Request ${request.id}  ${request.type}`);
-  console.log(table(letterRows(request)));
+  const rows = letterRows(request).map((row) => ({ ...row, "carrier response": beginningOf(row["carrier response"]) }));
+  console.log(table(rows));
   printWarnings(request.attachments);
 };
 

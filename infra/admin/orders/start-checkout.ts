@@ -70,6 +70,27 @@ export const nextStep = async (orderId: string, last: CheckoutRun, now: Date): P
     : `Once the cause is corrected, \`order checkout ${orderId}\` forwards what is missing.`;
 };
 
+type Ended = Pick<CheckoutRun, "failure" | "status">;
+
+/** Returns the one command that fits the state of an order that is not checked out. A refused letter needs its customer first. */
+export const commandFor = (orderId: string, last: Ended | undefined): string =>
+  last?.status === "FAILED" && last.failure === "refused"
+    ? `order show ${orderId}`
+    : `order checkout ${orderId} --wait`;
+
+/** Returns the commands that fit the state of an order, the most useful one first. */
+export const commandsFor = (id: string, state: "CART" | "CHECKED_OUT", last: CheckoutRun | null): string[] => {
+  const canSettle = state === "CART" && last?.outcome_unknown && !last.checked_out && !isOpen(last);
+  return [
+    ...(state === "CART" ? [commandFor(id, last ?? undefined)] : []),
+    ...(canSettle ? [`order settle ${id} --checked-out --reason <text>`] : []),
+    ...(state === "CART" && last?.status === "FAILED" && last.failure === "refused"
+      ? [`order checkout ${id} --wait`]
+      : [`order show ${id}`]),
+    `history order ${id}`,
+  ];
+};
+
 /** Returns undefined while the run is in progress, or another run that was faster. */
 const endOf = async (orderId: string, run: string, since: Date): Promise<CheckoutEnd | undefined> => {
   const execution = await describeExecution(executionArnOf(run));

@@ -60,7 +60,8 @@ const evidenceOf = ({ method, sent, status, text }: Logged, type: string) => {
   const result = isDone ? { type: `${type}.${action}` } : { type: `${type}.refused`, reason: `not ${action}` };
   return {
     event: { ...result, name, filename, answer, ...(file && { file }) },
-    line: new RegExp(`  ${result.type}  .*  ${name}  .*  ${filename} +${file ? `${bytes} +${sha256}` : "- +-"}  `),
+    line: new RegExp(`  ${result.type}  .*  ${name}  `),
+    file: new RegExp(`^\\w{26}  ${name} +${filename} +${file ? `${bytes} +${sha256}` : "- +-"}$`, "m"),
     end: `  ${isDone ? "" : `not ${action}: `}${status} ${answer.text.trimEnd()}`,
   };
 };
@@ -94,7 +95,9 @@ it("a dispute: refused, renamed, sent, deleted, kept, withdrawn: the history say
 
   for (const request of order.requests) {
     const { events } = await adminJson(["history", "request", request]);
-    const lines = (await admin(["history", "request", request])).stdout.trimEnd().split("\n").slice(1);
+    const { stdout } = await admin(["history", "request", request]);
+    const [history = "", files = ""] = stdout.split("\n\nFiles that were sent or deleted\n");
+    const lines = history.split("\n").slice(1);
     expect(lines).toHaveLength(events.length);
     for (const attachment of [letter, terms, bill]) {
       const isItsDecision = ({ actor, resource }: { actor: { type: string }; resource: { id: string } }) =>
@@ -116,7 +119,8 @@ it("a dispute: refused, renamed, sent, deleted, kept, withdrawn: the history say
           ...event,
         })),
       );
-      for (const [index, { line, end }] of expected.entries()) {
+      for (const [index, { line, file, end }] of expected.entries()) {
+        expect(files).toMatch(file);
         const printed = lines[events.indexOf(own[index])] ?? "";
         expect(printed).toMatch(line);
         expect(printed.endsWith(end), printed).toBe(true);

@@ -105,6 +105,21 @@ describe("find", () => {
     expect(await admin(["find", "vollmacht"])).toEqual(failure(1, "add --account <id> or --order <id>."));
   });
 
+  it("finds what people paste: a header with a key, a later word of a customer's name, and the name of a run", async () => {
+    const { id: keyId } = await adminJson(["key", "show", key]);
+    for (const header of [`Bearer ${key}`, `authorization: bearer ${key}`, `Authorization: Bearer  ${key} `])
+      expect(await find(header)).toEqual([place("api_key", keyId)]);
+    const word = `zz${crypto.randomUUID().slice(0, 8)}`;
+    const name = `The (${word}-Tel) of Köln`;
+    const { id } = await adminJson(["account", "create", "--name", name]);
+    for (const text of [word.toUpperCase(), `${word} tel`, `${word}-tel) of kö`])
+      expect(await find(text), text).toEqual([{ ...place("account", id, null, id), name }]);
+    expect((await admin(["find", word.slice(1)])).code).toBe(1);
+    const run = `checkout-${ofOrder.id}-7`;
+    for (const text of [run, `arn:aws:states:eu-central-1:1:execution:Checkout:${run}`])
+      expect(await find(text), text).toEqual([place("order", ofOrder.id)]);
+  });
+
   it("finds an upload before its file is sent, and after it became an attachment", async () => {
     const content = newContent();
     const prepared = await prepareUpload(path, key, content);

@@ -1,7 +1,11 @@
+import { mkdtemp, readdir, stat, writeFile } from "node:fs/promises";
 import { get as httpGet, type IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startConsole } from "../../../infra/console/server.ts";
+import { sessionOf } from "../../../infra/local/state.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { newSwitch } from "../../support/fixtures/switches.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
@@ -42,7 +46,7 @@ describe("the console's server", () => {
     expect([status, headers.get("location")]).toEqual([303, "/"]);
     const port = new URL(served.url).port;
     expect(headers.get("set-cookie")).toMatch(
-      new RegExp(`^console-${port}=[\\w-]{43}; HttpOnly; SameSite=Strict; Path=/$`),
+      new RegExp(`^console-${port}=[\\w-]{43}; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200$`),
     );
     expect(headers.get("set-cookie")).not.toContain(new URL(served.url).searchParams.get("secret"));
   });
@@ -54,7 +58,7 @@ describe("the console's server", () => {
     ["a cookie of another length, of any characters", 403, "/", () => ({ cookie: `${cookie.split("=")[0]}=é` })],
     ["a wrong secret", 403, "/?secret=x", () => ({})],
     ["the secret on another path", 403, `/find?secret=x`, () => ({})],
-    ["no cookie for the style", 403, "/style.css", () => ({})],
+    ["another site's link to the style", 403, "/style.css", () => ({ "sec-fetch-site": "cross-site" })],
     ["another host name", 403, "/", () => ({ cookie, host: "evil.example" })],
     ["a page of another site", 403, "/", () => ({ cookie, origin: "http://evil.example" })],
     ["a page of another port", 403, "/", () => ({ cookie, origin: "http://127.0.0.1:1" })],
@@ -68,7 +72,59 @@ describe("the console's server", () => {
   ])("answers %s with %d", async (_, status, path, headers, method) => {
     const found = await send(path, headers(), method);
     expect(found.status).toBe(status);
-    if (status !== 200) expect(found.body).not.toContain("Checkouts");
+    for (const hidden of ["checkouts", "the tests' table"])
+      if (status !== 200) expect(found.body).not.toContain(hidden);
+  });
+
+  it("shows a link of a ticket how to open the console, with the same path and nothing of the stack", async () => {
+    const path = `/find?text=${encodeURIComponent('"><script>')}`;
+    for (const headers of [{}, { cookie, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }]) {
+      const { status, headers: received, body } = await send(path, headers);
+      expect([status, received["content-type"]]).toEqual([403, "text/html; charset=utf-8"]);
+      expect(body).toContain(`<a href="${path}">`);
+      expect(body).toContain(`<code>./patchbay --port 1 console --serve ${new URL(served.url).port}</code>`);
+      expect(body).not.toContain("the tests' table");
+    }
+  });
+
+  it("keeps the session of a chosen port, and no other, so that a bookmark outlives the process", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "patchbay-console-"));
+    vi.stubEnv("PATCHBAY_STATE", folder);
+    const [session, another] = [sessionOf(4_000), sessionOf(4_001)];
+    expect([sessionOf(4_000), sessionOf(4_001)]).toEqual([session, another]);
+    expect(new Set([session, another, sessionOf(0), sessionOf(0)]).size).toBe(4);
+    const file = join(folder, "console-4000.json");
+    expect([await readdir(folder), (await stat(file)).mode & 0o777]).toEqual([
+      ["console-4000.json", "console-4001.json"],
+      0o600,
+    ]);
+    const { url, close } = await startConsole("a table", "", 0, session);
+    const name = `console-${new URL(url).port}`;
+    expect((await fetch(new URL("/", url), { headers: { cookie: `${name}=${session}` } })).status).toBe(200);
+    await close();
+    await writeFile(file, JSON.stringify({ session, until: Date.now() - 1 }));
+    expect(sessionOf(4_000)).not.toBe(session);
+    vi.unstubAllEnvs();
+  });
+
+  it("gives a search an address, unless it has an API key", async () => {
+    const search = async (text: string, more: Readonly<Record<string, string>> = {}) => {
+      const init = { method: "POST", headers: { cookie }, redirect: "manual" } as const;
+      return fetch(new URL("/find", served.url), { ...init, body: new URLSearchParams({ text, ...more }) });
+    };
+    const { status, headers } = await search("Nord & Süd", { account: "A" });
+    expect([status, headers.get("location")]).toEqual([303, "/find?text=Nord+%26+S%C3%BCd&account=A"]);
+    const unknown = await search("Bearer apik_unknown");
+    expect([unknown.status, unknown.headers.get("location")]).toEqual([200, null]);
+    const body = await unknown.text();
+    expect(body).toContain("<code>./patchbay --port 1 find - --account &#60;id&#62;</code>");
+    expect(body).not.toContain("apik_unknown");
+    for (const text of ["x".repeat(10_000), "é".repeat(10_000)]) {
+      const long = await search(text);
+      expect([long.status, await long.text()]).toEqual([404, expect.stringContaining("has 10000 characters.")]);
+      const address = await send(`/find?text=${encodeURIComponent(text)}`, { cookie });
+      expect([address.status, address.body.includes("has 10000 characters.")]).toEqual([404, true]);
+    }
   });
 
   it("forbids scripts and styles that are not its own, frames, caches and other pages' reads", async () => {
@@ -99,13 +155,21 @@ describe("the console's pages", () => {
     await checkOut(order.id);
     proxies.table.arm();
     const overview = await open("/");
-    expect(overview.body).toContain(`href="/find?text=${order.id}"`);
-    expect(overview.body).toMatch(/FAILED[\s\S]*refused/);
+    expect(overview.body).toContain(`<a href="/order/${order.id}">`);
+    expect(overview.body).toMatch(
+      new RegExp(
+        `<h1>1 failed, 1 reported by doctor</h1>[^]*refused[^]*${reason}[^]*<code>./patchbay --port 1 order show ${order.id}</code>`,
+      ),
+    );
     const failed = await open(`/order/${order.id}`);
     expect(failed.status).toBe(200);
     expect(failed.body).toContain(escaped);
     expect(failed.body).not.toContain("<script>alert");
-    expect(failed.body).toMatch(new RegExp(`class="mark red"[^>]*aria-label="refused · [^"]*${reason}`));
+    expect(failed.body).toMatch(
+      new RegExp(
+        `class="mark red"[^>]*aria-label="refused · ${escaped.replaceAll("(", ".").replaceAll(")", ".")} · [^"]*${reason}`,
+      ),
+    );
     expect(failed.body).toContain(`<code>./patchbay --port 1 order checkout ${order.id} --wait</code>`);
     const writes = proxies.table.calls.filter(({ operation }) => /Put|Update|Delete|Write/.test(operation));
     expect([writes, proxies.table.calls.length > 0]).toEqual([[], true]);
@@ -118,7 +182,13 @@ describe("the console's pages", () => {
     expect(done.body).toContain("CHECKED_OUT");
     expect(done.body).toMatch(/class="mark yellow"[^>]*aria-label="created · too late for the carrier/);
     expect(done.body).toContain(`/attachment/request/${order.requests[0]}/${late}`);
-    expect((await open("/")).body).not.toContain(order.id);
+    const { body } = await open("/");
+    expect(body).toMatch(
+      new RegExp(
+        `<h1>1 with late letters, 1 reported by doctor</h1>[^]*No checkout has failed[^]*Too late created[^]*order acknowledge ${order.id} --reason`,
+      ),
+    );
+    expect((await open(`/order/${order.id}`)).body).toContain(`order acknowledge ${order.id} --reason`);
   });
 
   it("show an attachment with its kind, also after it was deleted, and never its bytes", async () => {
