@@ -11,7 +11,7 @@ Shows orders, letters, accounts and switches in a browser on this machine, with 
 
   --stack <name>  a deployed stack (default: PATCHBAY_STACK, or the running local stack)
   --port <port>   the local stack on this port
-  --serve <port>  the port of the page (default: any free port)`;
+  --serve <port>  the port of the page, where a bookmark outlives a restart (default: any free port)`;
 
 const text = { type: "string" } as const;
 const options = { stack: text, port: text, serve: { ...text, default: "0" }, help: { type: "boolean" } } as const;

@@ -10,8 +10,8 @@ import { setup } from "./install.ts";
 
 const help = `Usage: npm run pictures
 
-Takes the pictures of the README again: of the API reference, light and dark (docs/images/reference-*.png), of a terminal that shows
-a refused letter (docs/images/refusal.png), and of the console that shows its correction (docs/images/console.png). It needs Chromium, which CHROMIUM may name.`;
+Takes the pictures of the README again: of the API reference, light and dark (docs/images/reference-*.png), of
+the console's first page with a refused letter (docs/images/today.png), and of its order (docs/images/console.png). It needs Chromium, which CHROMIUM may name.`;
 
 const folder = join(import.meta.dirname, "../../docs/images");
 
@@ -32,48 +32,31 @@ const pictureReference = async (browser: Browser, { url }: LocalService) => {
   }
 };
 
-const columns = 116;
-const style =
-  "margin:0;padding:20px 24px;background:#16242a;color:#e3ecee;font:14px/1.45 monospace;display:inline-block";
-const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+const letters = Array.from({ length: 40 }, (_, nth) => `Letter of authorization, +49 30 5550 ${100 + nth}`);
+const upload = (name: string) => form({ "data[name]": name, "data[file_hint]": "LOA" }, pdf());
 
-/** Lets the carrier refuse a letter, and takes a picture of the order as the operators' CLI prints it. */
-const pictureRefusal = async (browser: Browser, { call, attachments, environment, demo, admin }: LocalService) => {
-  await call("POST", attachments, form({ "data[name]": "Letter of authorization", "data[file_hint]": "LOA" }, pdf()));
+/** Takes a picture of a page of the console. */
+const pictureConsole = async (browser: Browser, { output }: LocalService, path: string, file: string) => {
+  const address = /^console (.*)$/m.exec(output.stdout)?.[1] ?? "";
+  const page = await browser.newPage({ viewport: { width: 1100, height: 720 }, deviceScaleFactor: 2 });
+  await page.goto(address);
+  await page.goto(new URL(path, address).href);
+  await page.locator("h1").waitFor();
+  await page.screenshot({ path: join(folder, file) });
+  await page.close();
+};
+
+/** Lets the carrier refuse a letter of forty, and takes a picture of Today, and of the order. */
+const pictureRefusal = async (browser: Browser, service: LocalService) => {
+  const { call, attachments, environment, demo, admin } = service;
+  for (const name of letters) await call("POST", attachments, upload(name));
   const body = { code: "E42", reason: "The signature on page 2 is missing." };
   const fault = { method: "PUT", path: "attachments", action: "status", status: 422, body };
   await fetch(`${environment.CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
   const { ORDER: order = "" } = demo;
   await admin("order", "checkout", order, "--wait");
-  process.env.COLUMNS = String(columns);
-  const { stdout } = await admin("order", "show", order);
-  // The order's other request has no letter. It may come first.
-  const [upToRefusal = ""] = stdout.replace(/\n\nRequest \w+ [^\n]*\nNothing found\./, "").split("\n\nLast events");
-  if (!/carrier response[\s\S]*E42/.test(upToRefusal))
-    throw new Error(`The picture would not show the refused letter:\n${stdout}`);
-  const page = await browser.newPage({ deviceScaleFactor: 2 });
-  const text = `$ ./patchbay order show ${order}\n${upToRefusal}`;
-  await page.setContent(`<body style="margin:0"><pre style="${style};min-width:${columns}ch">${escaped(text)}</pre>`);
-  await page.locator("pre").screenshot({ path: join(folder, "refusal.png") });
-};
-
-/** Corrects the refused letter, and takes a picture of the order in the console. */
-const pictureConsole = async (browser: Browser, { call, attachments, demo, admin, output }: LocalService) => {
-  const { ORDER: order = "" } = demo;
-  const { data } = JSON.parse(await (await call("GET", attachments)).text());
-  await call("DELETE", `${attachments}/${data.items[0].data.id}`);
-  await call(
-    "POST",
-    attachments,
-    form({ "data[name]": "Letter, with the signature", "data[file_hint]": "LOA" }, pdf()),
-  );
-  await admin("order", "checkout", order, "--wait");
-  const address = /^console (.*)$/m.exec(output.stdout)?.[1] ?? "";
-  const page = await browser.newPage({ viewport: { width: 1100, height: 720 }, deviceScaleFactor: 2 });
-  await page.goto(address);
-  await page.goto(new URL(`/order/${order}`, address).href);
-  await page.locator(".mark.red").last().hover();
-  await page.screenshot({ path: join(folder, "console.png") });
+  await pictureConsole(browser, service, "/", "today.png");
+  await pictureConsole(browser, service, `/order/${order}`, "console.png");
 };
 
 const takePictures = async () => {
@@ -86,7 +69,6 @@ const takePictures = async () => {
   try {
     await pictureReference(browser, service);
     await pictureRefusal(browser, service);
-    await pictureConsole(browser, service);
   } finally {
     await browser.close();
     await services.remove();
