@@ -77,6 +77,7 @@ describe("the console's server", () => {
   });
 
   it("shows a link of a ticket how to open the console, with the same path and nothing of the stack", async () => {
+    expect((await send("/.//evil.example/x")).body).toContain('<a href="/evil.example/x">');
     const path = `/find?text=${encodeURIComponent('"><script>')}`;
     for (const headers of [{}, { cookie, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }]) {
       const { status, headers: received, body } = await send(path, headers);
