@@ -22,7 +22,6 @@ const update = async () => {
   const main = document.querySelector("main");
   const known = new Set(all(main, "tr").map(({ textContent }) => textContent));
   for (const row of all(next, "tr")) row.classList.toggle("changed", !known.has(row.textContent));
-  // What the reader has folded stays so.
   for (const { id, open } of all(main, "details")) next.querySelector(`[id="${id}"]`)?.toggleAttribute("open", open);
   main.replaceWith(next);
 };

@@ -51,7 +51,6 @@ const cell = (value: unknown): Html => {
 
 export const link = (address: string, text: unknown): Html => html`<a href="${address}">${text}</a>`;
 
-/** An id beside a name. */
 export const id = (text: unknown): Html => html`<span class="id quiet">${text}</span>`;
 
 const isEmpty = (value: unknown) => !isHtml(value) && textOf(value) === "-";
@@ -60,8 +59,6 @@ export const record = (row: Row): Html => {
   const filled = Object.entries(row).filter(([, value]) => !isEmpty(value));
   return html`<dl>${filled.map(([name, value]) => html`<dt>${name}</dt><dd>${cell(value)}</dd>`)}</dl>`;
 };
-
-const longText = 40;
 
 /** `total` counts all rows, if not all are given. `rest` prints them. */
 type Options = { readonly none?: string; readonly total?: number | string; readonly rest?: Html };
@@ -73,7 +70,7 @@ export const table = (label: string, all: readonly Row[], options: Options = {})
   const rows = all.slice(0, maxShown);
   const names = Object.keys(rows[0] ?? {}).filter((name) => rows.some((one) => !isEmpty(one[name])));
   const isLong = (name: string, nth: number) =>
-    nth > 0 && rows.some((one) => name === "command" || (!isHtml(one[name]) && textOf(one[name]).length > longText));
+    nth > 0 && rows.some((one) => name === "command" || (!isHtml(one[name]) && textOf(one[name]).length > 40));
   const [long, short] = [names.filter(isLong), names.filter((name, nth) => !isLong(name, nth))];
   const lineOf = (name: string, value: unknown) =>
     !isEmpty(value) &&

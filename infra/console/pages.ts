@@ -26,14 +26,7 @@ import { board, countStates, picture } from "./picture.ts";
 /** The pages of the console show what the CLI's commands print, by the same functions. */
 
 /** `about` names what the page shows. `commands` change it, or say more. While it is `live`, the browser reads it again. */
-export type Page = Readonly<{
-  title: string;
-  about?: Html;
-  body: Html;
-  commands?: readonly string[];
-  live?: boolean;
-  status?: number;
-}>;
+export type Page = { title: string; about?: Html; body: Html; commands?: string[]; live?: boolean; status?: number };
 
 /** Shows a command, directed to the console's target. */
 type Code = (command: string) => Html;
@@ -43,7 +36,7 @@ const maxEvents = 3_000;
 /** A row that begins with a name, which leads to what it names, and ends with its id. The page says whose it is. */
 const named = (of: string, { id, customer, name, label, account: _, command, ...row }: Row, code: Code): Row => {
   const text = customer ?? name ?? label;
-  const first = id === undefined ? {} : { name: link(`/${of}/${id}`, text ?? id) };
+  const first = id === undefined ? {} : { [customer ? "customer" : "name"]: link(`/${of}/${id}`, text ?? id) };
   return { ...first, ...row, id: text ? idOf(id) : null, command: command ? code(String(command)) : null };
 };
 
@@ -94,9 +87,6 @@ const requestFold = ({ attachments, ...request }: RequestReport, isOpen: boolean
   return html`<details id="${request.id}"${isOpen && html` open`}><summary><b>${request.type}</b> ${countStates(letters)} ${idOf(request.id)}</summary>${shown}</details>`;
 };
 
-/** Requests and letters that a page shows without folding them. */
-const few = 20;
-
 const order = async (id: string, code: Code): Promise<Page> => {
   const report = await lookups.finder("order", (one) => orderReport(one, readActualRun))(id);
   const { checkout, requests, account: owner, state } = report;
@@ -105,7 +95,7 @@ const order = async (id: string, code: Code): Promise<Page> => {
   const { id: _, account: _account, "account's name": customer, ...facts } = await orderRecord(report);
   const isWrong = (one: RequestReport) => one.attachments.some(hasProblem);
   const sorted = requests.toSorted((one, other) => Number(isWrong(other)) - Number(isWrong(one))).slice(0, maxShown);
-  const isShort = requests.flatMap(({ attachments }) => attachments).length <= few;
+  const isShort = requests.flatMap(({ attachments }) => attachments).length <= 20;
   const folds = sorted.map((one) => requestFold(one, isShort || isWrong(one), code));
   const wrong = isShort ? folds.length : sorted.filter(isWrong).length;
   const others = html`<details id="others"><summary>${folds.length - wrong} without a problem</summary>${folds.slice(wrong)}</details>`;
@@ -200,8 +190,8 @@ const find = async (text: string, account: string | null, code: Code): Promise<P
   }));
   const quoted = text.includes("apik_") ? "-" : `'${text.replaceAll("'", "'\\''")}'`;
   const command = `find ${quoted} --account ${account ?? "<id>"}`;
-  const none = html`<p>${prose(searched)}</p><p>${prose(hint(text, account ? { account } : {}))}</p>`;
-  const body = only ? table("Found", rows, { rest: code(command) }) : none;
+  const none = `${searched}\n${hint(text, account ? { account } : {})}`;
+  const body = table("Found", rows, { rest: code(command), none });
   return { title: only ? `Found ${places.length}` : "Nothing was found", body, commands: [command] };
 };
 

@@ -31,7 +31,7 @@ export const picture = (timeline: Timeline): Html => {
     const shown = symbol + (one.count > 1 ? formatCount(one.count) : "");
     const width = Math.max(10 + 8 * shown.length, x(one.to) - x(one.from) + 18);
     return html`<g class="mark ${one.isLate ? "yellow" : style}" tabindex="0" role="img" aria-label="${one.text}"><title>${one.text}</title>
-<rect x="${x(one.from) - 9}" y="${y - 9}" width="${width}" height="18" rx="9"/><text x="${x(one.from) - 9 + width / 2}" y="${y + 4}" text-anchor="middle">${shown}</text></g>`;
+<rect x="${x(one.from) - 9}" y="${y - 9}" width="${width}" height="18" rx="9" fill="Canvas"/><text x="${x(one.from) - 9 + width / 2}" y="${y + 4}" text-anchor="middle">${shown}</text></g>`;
   };
   const bar = (from: number, to: number, look: Html) =>
     html`<line x1="${x(from)}" x2="${Math.max(x(to), x(from) + 2)}" y1="${high}" y2="${high}" ${look}/>`;

@@ -1,6 +1,7 @@
 import { explain, UsageError } from "../admin/cli/command-errors.ts";
 import { useTarget } from "../admin/cli/target.ts";
 import { ArgumentError, parseArguments, portOf } from "../local/command.ts";
+import { sessionOf } from "../local/state.ts";
 import { startConsole } from "./server.ts";
 
 const help = `Usage: ./patchbay console [--stack <name> | --port <port>] [--serve <port>]
@@ -18,7 +19,8 @@ const { stack = process.env.PATCHBAY_STACK, port, serve } = values;
 try {
   const { description } = await useTarget({ ...(stack && { stack }), ...(port && { port }) });
   const chosen = stack ? `--stack ${stack} ` : port ? `--port ${port} ` : "";
-  console.log(`console ${(await startConsole(description, chosen, portOf(serve))).url}`);
+  const served = portOf(serve);
+  console.log(`console ${(await startConsole(description, chosen, served, sessionOf(served))).url}`);
 } catch (error) {
   console.error(explain(error));
   process.exitCode = error instanceof ArgumentError || error instanceof UsageError ? 2 : 1;

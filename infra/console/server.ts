@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { CommandError, explain } from "../admin/cli/command-errors.ts";
 import { isLocalRequest, listen, namesLoopback } from "../local/listen.ts";
-import { newSecret, sessionMs, sessionOf } from "../local/state.ts";
+import { newSecret, sessionMs } from "../local/state.ts";
 import { type Html, html, prose, sourceOf } from "./html.ts";
 import { type Page, pageAt } from "./pages.ts";
 
@@ -33,10 +33,10 @@ const isSame = (given: string, secret: string): boolean => timingSafeEqual(diges
 
 /**
  * Serves the console of a target. `options` directs commands to it. Returns the address, with the secret, and a function that
- * closes it.
+ * closes it. The cookie of a `session` of before is still good.
  */
-export const startConsole = async (description: string, options: string, port: number) => {
-  const [secret, session] = [newSecret(), sessionOf(port)];
+export const startConsole = async (description: string, options: string, port: number, session = newSecret()) => {
+  const secret = newSecret();
   const code = (command: string): Html => html`<code>./patchbay ${options}${command}</code>`;
 
   const layout = ({ title, about, body, live, commands = ["--help"] }: Page, isOpen: boolean) => html`<!doctype html>
@@ -48,7 +48,7 @@ ${
   html`<form action="/find" method="post" role="search"><input name="text" aria-label="Find"
 placeholder="id, key, run, reference_id, X-Request-Id, customer"><button>Find</button></form><p class="quiet">${description}</p>`
 }</header>
-<p id="old" role="status" hidden>This page is no longer current: the stack or the console does not respond.</p>
+<p id="old" class="yellow" role="status" hidden>This page is no longer current: the stack or the console does not respond.</p>
 <main${live && html` data-live`}><h1>${title}</h1>${about && html`<p class="quiet">${about}</p>`}${body}
 <h2>Commands</h2><ul>${commands.map((one) => html`<li>${code(one)}</li>`)}</ul></main></body></html>`;
 
@@ -71,16 +71,16 @@ placeholder="id, key, run, reference_id, X-Request-Id, customer"><button>Find</b
     const { host = "", cookie = "", "content-length": length = "0" } = incoming.headers;
     if (!/^(GET|HEAD|POST)$/.test(incoming.method ?? "")) return outgoing.writeHead(405).end();
     const address = new URL(`http://127.0.0.1${incoming.url}`);
-    const path = address.pathname + address.search;
+    // Two slashes at the beginning would lead to another host.
+    const path = address.pathname.replace(/^\/+/, "/") + address.search;
     if (!isLocalRequest(incoming)) return closed(outgoing, path);
     const asset = assets.get(address.pathname);
     if (asset) return outgoing.writeHead(200, { "Content-Type": asset.type }).end(asset.text);
     // A cookie does not depend on the port, and several consoles may run.
     const name = `console-${host.replace(/^.*:/, "")}`;
+    const kept = `${name}=${session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${sessionMs / 1_000}`;
     if (address.pathname === "/" && isSame(address.searchParams.get("secret") ?? "", secret))
-      return move(outgoing, "/", {
-        "Set-Cookie": `${name}=${session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${sessionMs / 1_000}`,
-      });
+      return move(outgoing, "/", { "Set-Cookie": kept });
     const sent = cookie.split("; ").find((one) => one.startsWith(`${name}=`));
     if (!isSame(sent?.slice(name.length + 1) ?? "", session)) return closed(outgoing, path);
     if (incoming.method === "POST") {
@@ -94,9 +94,8 @@ placeholder="id, key, run, reference_id, X-Request-Id, customer"><button>Find</b
       return typeof page === "string" ? move(outgoing, page) : reply(outgoing, page.status ?? 200, page);
     } catch (error) {
       const isMissing = error instanceof CommandError;
-      const again = !isMissing && html`<p><a href="${path}">Try again</a></p>`;
       const title = isMissing ? "Not found" : "This cannot be read";
-      const body = html`<p>${prose(explain(error))}</p>${again}`;
+      const body = html`<p>${prose(explain(error))}</p>${!isMissing && html`<p><a href="${path}">Try again</a></p>`}`;
       reply(outgoing, isMissing ? 404 : 503, { title, body, commands: [isMissing ? "find <text>" : "doctor"] });
     }
   };

@@ -65,6 +65,9 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
     await home();
     const failed = page.locator("tbody", { hasText: order.id }).filter({ hasText: reason });
     await failed.getByRole("row", { name: /UTC refused/ }).waitFor();
+    const lastHour = page.getByRole("region", { name: "The last hour" });
+    await lastHour.locator("tr", { hasText: order.id }).getByText("checkout_failed").waitFor();
+    await lastHour.getByRole("link", { name: "level0" }).first().waitFor();
 
     // What did the carrier say?
     await failed.getByRole("link").click();

@@ -157,7 +157,7 @@ const lastHour = async (now: Date): Promise<Section> => {
     const order = resource.type === "order" ? resource.id : (parent?.id ?? resource.id);
     return {
       customer: customers.get(order),
-      order,
+      id: order,
       time: at,
       event: type.replace("order.", ""),
       name,

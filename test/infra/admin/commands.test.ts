@@ -286,20 +286,20 @@ describe("the operators' CLI", () => {
   );
 
   it.each([
-    [["shw"], "There is no command shw. Did you mean account show or key show or", "apply|schema|account"],
-    [["completion"], "There is no command completion.\nUsage: ", "apply|schema"],
-    [["export"], "There is no command export. Did you mean account export?\nUsage: ", "apply|schema"],
+    [["shw"], "There is no command shw. Did you mean account show or key show or", "today|apply|schema|account"],
+    [["completion"], "There is no command completion.\nUsage: ", "today|apply|schema"],
+    [["export"], "There is no command export. Did you mean account export?\nUsage: ", "today|apply|schema"],
     [["history", "x"], "There is no command history x.\nUsage: ", "history order|request|"],
     [["order", "lst"], "There is no command order lst. Did you mean order list?", "order create|list|"],
-    [["label", "1"], "There is no command label. Did you mean key label?", "apply|schema"],
+    [["label", "1"], "There is no command label. Did you mean key label?", "today|apply|schema"],
     [["order", "shw", "1"], "There is no command order shw. Did you mean order show?", "order create|list|show|"],
     [
       [],
       "patchbay needs a command.",
-      "apply|schema|account|user|key|order|request|attachment|switch|history|find|access|doctor|carrier|env|check|sweep|restore|start|console|docs|synth|deploy|deploy-local|destroy",
+      "today|apply|schema|account|user|key|order|request|attachment|switch|history|find|access|doctor|carrier|env|check|sweep|restore|start|console|docs|synth|deploy|deploy-local|destroy",
     ],
     [["key"], "key needs a command.", "key issue|list|show|label|"],
-    [["help", "shw"], "There is no command shw. Did you mean account show or", "apply|schema|account"],
+    [["help", "shw"], "There is no command shw. Did you mean account show or", "today|apply|schema|account"],
     [["sweep", "now", "please"], "Too many arguments: it takes 0 and got 2.", "sweep [--dry-run] [--all]"],
     [["sweep", "--dry-rum"], "There is no option --dry-rum. Did you mean --dry-run?", "sweep [--dry-run] [--all]"],
     [["account", "create", "--nam", "x"], "There is no option --nam. Did you mean --name?", "account create --name"],

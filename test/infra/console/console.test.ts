@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startConsole } from "../../../infra/console/server.ts";
+import { sessionOf } from "../../../infra/local/state.ts";
 import { newOrder } from "../../support/fixtures/orders.ts";
 import { newSwitch } from "../../support/fixtures/switches.ts";
 import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
@@ -76,6 +77,7 @@ describe("the console's server", () => {
   });
 
   it("shows a link of a ticket how to open the console, with the same path and nothing of the stack", async () => {
+    expect((await send("/.//evil.example/x")).body).toContain('<a href="/evil.example/x">');
     const path = `/find?text=${encodeURIComponent('"><script>')}`;
     for (const headers of [{}, { cookie, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }]) {
       const { status, headers: received, body } = await send(path, headers);
@@ -89,24 +91,20 @@ describe("the console's server", () => {
   it("keeps the session of a chosen port, and no other, so that a bookmark outlives the process", async () => {
     const folder = await mkdtemp(join(tmpdir(), "patchbay-console-"));
     vi.stubEnv("PATCHBAY_STATE", folder);
-    const first = await startConsole("a table", "", 0);
-    const port = Number(new URL(first.url).port);
-    await first.close();
-    const sessionAt = async (chosen: number) => {
-      const { url, close } = await startConsole("a table", "", chosen);
-      const session = (await fetch(url, { redirect: "manual" })).headers.get("set-cookie")?.split(/[=;]/)[1];
-      await close();
-      return session;
-    };
-    expect(await readdir(folder)).toEqual([]);
-    const session = await sessionAt(port);
-    expect(session).toMatch(/^[\w-]{43}$/);
-    expect(await sessionAt(port)).toBe(session);
-    expect(await sessionAt(0)).not.toBe(session);
-    const file = join(folder, `console-${port}.json`);
-    expect([await readdir(folder), (await stat(file)).mode & 0o777]).toEqual([[`console-${port}.json`], 0o600]);
+    const [session, another] = [sessionOf(4_000), sessionOf(4_001)];
+    expect([sessionOf(4_000), sessionOf(4_001)]).toEqual([session, another]);
+    expect(new Set([session, another, sessionOf(0), sessionOf(0)]).size).toBe(4);
+    const file = join(folder, "console-4000.json");
+    expect([await readdir(folder), (await stat(file)).mode & 0o777]).toEqual([
+      ["console-4000.json", "console-4001.json"],
+      0o600,
+    ]);
+    const { url, close } = await startConsole("a table", "", 0, session);
+    const name = `console-${new URL(url).port}`;
+    expect((await fetch(new URL("/", url), { headers: { cookie: `${name}=${session}` } })).status).toBe(200);
+    await close();
     await writeFile(file, JSON.stringify({ session, until: Date.now() - 1 }));
-    expect(await sessionAt(port)).not.toBe(session);
+    expect(sessionOf(4_000)).not.toBe(session);
     vi.unstubAllEnvs();
   });
 
