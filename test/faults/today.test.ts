@@ -7,6 +7,7 @@ import { LateChange } from "../../shared/history/record.ts";
 import { dynamodb } from "../../shared/table/client.ts";
 import { keys } from "../../shared/table/keys.ts";
 import { newOrder } from "../support/fixtures/orders.ts";
+import { testCart } from "../support/fixtures/runs.ts";
 import { addMessagingNumbers } from "../support/fixtures/tenants.ts";
 import { admin } from "../support/requests/admin.ts";
 
@@ -43,11 +44,12 @@ it("reads as many items from a table with many open checkouts as from one with m
     reason: "The carrier is away.",
     failure: "fault",
     outcome_unknown: false,
-    carrier: null,
+    cart: testCart,
+    key: "",
     sealed: false,
     accepted: null,
     checked_out: false,
-    consecutive_waits: 0,
+    waits: 0,
     last_answer: null,
     next_try_at: null,
     status: "FAILED",

@@ -70,7 +70,8 @@ describe("the workflow", () => {
 
   it("has the states and the transitions of its picture, but for those after an error", () => {
     const readme = readFileSync(new URL("../../../shared/checkout/README.md", import.meta.url), "utf8");
-    const drawn = [...readme.matchAll(/^ +(\w+) --> (\w+)/gm)].map(([, from, to]) => `${from} ${to}`);
+    const [, picture = ""] = readme.split("stateDiagram-v2");
+    const drawn = [...picture.matchAll(/^ +(\w+) --> (\w+)/gm)].map(([, from, to]) => `${from} ${to}`);
     const transitions = states.flatMap(([name, { Catch: _, ...state }]) =>
       nextOf(state).map((next) => `${name} ${next}`),
     );

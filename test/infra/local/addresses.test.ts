@@ -54,7 +54,7 @@ it("./patchbay carrier says which option chooses another port, and refuses what 
     `Port ${port} is in use: pass another --port, or 0 for any free port.\n`,
   ]);
   const { code, stderr } = await runNode(["infra/patchbay.ts", "carrier", "--port", "http"]);
-  expect([code, stderr]).toEqual([1, "The port must be a number from 0 to 65535, not http.\n"]);
+  expect([code, stderr]).toEqual([2, "The port must be a number from 0 to 65535, not http.\n"]);
 });
 
 it("npm start gives its services no port that browsers and fetch refuse", async () => {
