@@ -235,10 +235,16 @@ const noteLock = (...changed: readonly Item[]) => {
 type Announced = { readonly at: number; readonly key: string; readonly isCurrent: boolean };
 const announced = new WeakMap<Task, Map<string, Announced>>();
 
-const noteAnnouncement = (task: Task, { pk }: Key, before: Item, { attachment, of, version, key, state }: Item) => {
+const noteAnnouncement = (
+  task: Task,
+  { pk }: Key,
+  before: Item,
+  { attachment, of, version, key, state, attempts }: Item,
+) => {
   const parent = of === "order" ? orderPk() : pk;
   if (!ledger.versionOf.has(String(key))) ledger.versionOf.set(String(key), Number(version));
-  const isDecided = state !== before.state && state !== "pending";
+  // A receipt that is restored has fewer attempts.
+  const isDecided = state !== before.state && state !== "pending" && attempts === before.attempts;
   if (isDecided && before.key) ledger.decidedAt.set(String(before.key), elapsed());
   const isCurrent = itemAt({ pk: parent, sk: `ATTACHMENT#${attachment}` })?.version === version;
   const own = announced.get(task) ?? new Map();
