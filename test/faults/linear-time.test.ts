@@ -49,6 +49,7 @@ const latin1 = (text: string) => new Uint8Array(Buffer.from(text, "latin1"));
 const formWith = (input: Input) => readForm(eventOf(route, input), route.reads);
 const bodyOf = (reads: Reads, current?: Record<string, unknown>) => (body: string) =>
   readInput(eventOf(route, { headers: json, body }), reads, readJson, current, []);
+const readSwitch = bodyOf(createSwitchRoutes.own.reads);
 const nested = (depth: number, text: string): [string, string] => [
   `${'{"a":'.repeat(depth)}{`,
   `${text}}${"}".repeat(depth)}`,
@@ -94,7 +95,7 @@ const readers: Readonly<Record<string, Case>> = {
     bytes: headerBytes,
   },
   "a JSON body": {
-    read: bodyOf(createSwitchRoutes.own.reads),
+    read: readSwitch,
     around: [
       ["", ""],
       ["[", "]"],
@@ -114,7 +115,7 @@ const readers: Readonly<Record<string, Case>> = {
   "the endpoints of a switch": {
     read: (text) => {
       const data = { name: "x", sms_protocol: "HTTP", sms_endpoints: [text, `${text}x`] };
-      return bodyOf(createSwitchRoutes.own.reads)(JSON.stringify({ type: "switch", data }));
+      return readSwitch(JSON.stringify({ type: "switch", data }));
     },
     around: [
       ["https://", ""],
@@ -285,15 +286,20 @@ const growsFaster = async ({ read, around, bytes }: Case, piece: string): Promis
 
 describe("time in proportion to the size is what it takes to read", () => {
   const stride = byExtent({ sample: 101, most: 7, all: 1 });
+  const most = byExtent({ sample: 65_536, most: 262_144, all: Number.POSITIVE_INFINITY });
   it.each(Object.entries(readers))("%s", { timeout: 1_200_000 }, async (_, reader) => {
-    const limited = byExtent({
-      sample: { ...reader, bytes: Math.min(reader.bytes, 65_536) },
-      most: reader,
-      all: reader,
-    });
+    const limited = { ...reader, bytes: Math.min(reader.bytes, most) };
     const found: string[] = [];
     for (const piece of sampleOf(pairs, stride)) found.push(...(await growsFaster(limited, piece)));
     expect(found).toEqual([]);
+  });
+
+  it("a JSON body whose depth and whose repetitions of a name grow", async () => {
+    const read = (text: string) => {
+      const count = text.length / 16;
+      return readSwitch(`${'{"a":'.repeat(count)}{${'"a":1,'.repeat(count)}"a":1}${"}".repeat(count)}`);
+    };
+    expect(await growsFaster({ read, around: [["", ""]], bytes: 262_144 }, "x")).toEqual([]);
   });
 
   it("is noticed where it is not so", async () => {
