@@ -128,8 +128,8 @@ it.runIf(extent !== "sample" && hasPackage("boto3"))(
   "an ordering system with boto3 creates an order and checks it out",
   async () => {
     const { admin, demo, url } = await services.start([]);
-    const { stdout: variables } = await admin("env", "--aws");
-    // Users run the program alone in a folder, in a shell that `patchbay env --aws` has set up.
+    const { stdout: variables } = await admin("env");
+    // Users run the program alone in a folder, in a shell that `patchbay env` has set up.
     const folder = mkdtempSync(join(services.state, "..", "ordering-"));
     copyFileSync(join(import.meta.dirname, "../docs/examples/ordering.py"), join(folder, "ordering.py"));
     const run = (command: string) =>

@@ -48,7 +48,7 @@ const Ordered = z.object({ orders: z.object({ o: Id }), requests: z.object({ r: 
 describe("the READMEs", () => {
   it("have a tour that works and prints what they show, and calls for other systems that work with the SDK", async () => {
     expect(tour.length).toBeGreaterThan(5);
-    const calls = `eval "$(./patchbay env --aws)"
+    const calls = `eval "$(./patchbay env)"
       : "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
       '${process.execPath}' docs/examples/ordering.mjs`;
     const commands = [...tour.map(({ command }) => command), calls];

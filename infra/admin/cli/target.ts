@@ -134,9 +134,9 @@ export const addEnvCommand = (program: Command): void => {
   program
     .command("env")
     .description("print the local stack's addresses, and the demo's key and ids, as shell variables")
-    .option("--aws", "also what the AWS SDK needs to call the local stack: the shell then calls no account on AWS")
-    .addHelpText("after", '\nExample: eval "$(./patchbay env)" && curl -s $URL/openapi.json')
-    .action(({ json, aws }: Format & { readonly aws?: true }, command: Command) => {
+    .option("--no-aws", "leave out what makes the AWS SDK call the local stack, so that the shell still calls your account")
+    .addHelpText("after", '\nExample: eval "$(./patchbay env --no-aws)" && curl -s $URL/openapi.json')
+    .action(({ json, aws }: Format & { readonly aws: boolean }, command: Command) => {
       const { stack, port } = command.optsWithGlobals<TargetOptions>();
       if (stack) throw new UsageError("`env` works on local stacks only: choose one with --port.");
       const running = chooseLocalStack(port);

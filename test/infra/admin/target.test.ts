@@ -36,10 +36,10 @@ const withoutProgress = (stderr: string) => stderr.replaceAll(/^.* …, \d+ s\n/
 describe("the target of a command", () => {
   it("is the only running local stack, and every command names it on stderr", async () => {
     const env = await localStacks(49001);
-    const { code, stdout, stderr } = await admin(["env"], { env });
+    const { code, stdout, stderr } = await admin(["env", "--no-aws"], { env });
     expect([code, stdout]).toEqual([0, expect.stringContaining("export URL='http://127.0.0.1:49001'\n")]);
     expect(stdout).not.toContain("AWS_");
-    const { stdout: forSdk } = await admin(["env", "--aws"], { env });
+    const { stdout: forSdk } = await admin(["env"], { env });
     for (const name of ["AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
       expect(forSdk).toMatch(new RegExp(`^export ${name}=.`, "m"));
     expect(stderr).toBe("Target: local stack at http://127.0.0.1:49001\n");

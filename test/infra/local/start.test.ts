@@ -60,7 +60,7 @@ it("npm start in a shell that is set up for AWS uses none of its credentials, no
   expect(await admin(["account", "list", "--json"], { env })).toMatchObject({ code: 0 });
   const checkout = await admin(["order", "checkout", service.demo.ORDER ?? "", "--wait"], { env });
   expect(checkout).toMatchObject({ code: 0, stdout: expect.stringContaining("SUCCEEDED") });
-  const { stdout } = await admin(["env", "--aws"], { env });
+  const { stdout } = await admin(["env"], { env });
   expect(stdout).toContain("export AWS_REGION='us-east-1'\nexport AWS_ACCESS_KEY_ID='local'\n");
   expect(stdout).toMatch(/unset AWS_PROFILE\nunset AWS_SESSION_TOKEN\n$/);
 });
