@@ -19,6 +19,12 @@ type HttpRequest = {
 };
 
 /**
+ * Takes bare line feeds, both lengths, and more headers than Node does by default, because some gateways send them. Node calls that
+ * insecure, because a response could then hide another one. Here, a connection has one call, so nobody would read the other one.
+ */
+const lenient = { insecureHTTPParser: true, maxHeaderSize: 262_144 };
+
+/**
  * Sends a request, and returns the response. A 2xx that comes before the whole body was sent counts only once the rest was sent.
  * Any other early response ends the call. Follows no redirect. Rejects with the error of the body or of the connection. Does not
  * use `fetch`, which fails on an unsolicited `100 Continue` and refuses ports such as 5060.
@@ -29,8 +35,16 @@ export const sendRequest = (url: URL, { method, headers, body, endsAt, maxCharac
     const isSecure = url.protocol === "https:";
     const { request } = process.getBuiltinModule(isSecure ? "node:https" : "node:http");
     const signal = AbortSignal.timeout(Math.max(0, endsAt - Date.now()));
-    const outgoing = request(url, { method, headers: { ...headers, Connection: "keep-alive" }, signal, agent: false });
-    outgoing.on("error", reject);
+    const outgoing = request(url, {
+      method,
+      headers: { ...headers, Connection: "keep-alive" },
+      signal,
+      agent: false,
+      ...lenient,
+    });
+    // For the same reason, what comes after a complete response does not undo it.
+    let response: IncomingMessage | undefined;
+    outgoing.on("error", (error) => response?.complete || reject(error));
     const { promise: sent, resolve: startWith } = Promise.withResolvers<void>();
     sent.catch((error: Error) => outgoing.destroy(error));
     outgoing.on("socket", (socket) => {
@@ -43,6 +57,7 @@ export const sendRequest = (url: URL, { method, headers, body, endsAt, maxCharac
       resolve({ status, headers: {}, text: "" });
     });
     outgoing.on("response", (incoming) => {
+      response = incoming;
       const { statusCode: status = 0, headersDistinct } = incoming;
       const names = Object.keys(headersDistinct);
       const received = Object.fromEntries(names.map((name) => [name, headersDistinct[name]?.join(", ")]));
@@ -81,7 +96,7 @@ const errorOf = (code: string) => Object.assign(new Error("It was not sent."), {
 const beginningOf = async (incoming: IncomingMessage, length: number): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();
-  for await (const chunk of decompressed(incoming)) {
+  for await (const chunk of await decompressed(incoming)) {
     text += decoder.decode(chunk, { stream: true });
     if (text.length > length) break;
   }
@@ -89,14 +104,21 @@ const beginningOf = async (incoming: IncomingMessage, length: number): Promise<s
 };
 
 /** Some servers compress a body although the request does not accept that. A truncated body ends where it was cut off. */
-const decompressed = (incoming: IncomingMessage): AsyncIterable<Uint8Array> => {
+const decompressed = async (incoming: IncomingMessage): Promise<AsyncIterable<Uint8Array>> => {
   const encoding = incoming.headersDistinct["content-encoding"]?.join().trim().toLowerCase() ?? "";
   if (!["gzip", "x-gzip", "deflate", "br"].includes(encoding)) return incoming;
-  const { constants, createBrotliDecompress, createUnzip } = process.getBuiltinModule("node:zlib");
+  const { constants, createBrotliDecompress, createInflateRaw, createUnzip } = process.getBuiltinModule("node:zlib");
   const { pipeline } = process.getBuiltinModule("node:stream");
+  const chunks: AsyncIterator<Uint8Array, undefined> = incoming.iterator();
+  const first = await chunks.next();
+  const whole = async function* () {
+    for (let next = first; !next.done; next = await chunks.next()) yield next.value;
+  };
+  // Some servers leave out the header of zlib, whose first byte ends with an 8.
+  const isRaw = encoding === "deflate" && ((first.value?.[0] ?? 8) & 0x0f) !== 8;
   const decompress =
     encoding === "br"
       ? createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })
-      : createUnzip({ finishFlush: constants.Z_SYNC_FLUSH });
-  return pipeline(incoming, decompress, () => {});
+      : (isRaw ? createInflateRaw : createUnzip)({ finishFlush: constants.Z_SYNC_FLUSH });
+  return pipeline(whole, decompress, () => {});
 };

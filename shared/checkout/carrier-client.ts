@@ -219,6 +219,7 @@ const describeError = (error: unknown) => {
   if (["ABORT_ERR", "ETIMEDOUT"].includes(String(codeOf(error)))) return "it did not respond in time";
   if (!(error instanceof Error)) throw error;
   const code = String(codeOf(error) ?? error.name);
+  if (code.startsWith("HPE_")) return `the response is not valid HTTP (${code})`;
   const received = /^(Z_|ERR__)/.test(code) ? "its response could not be decompressed" : "the connection broke";
   return `${wasNotSent(error) ? "it could not be called" : received} (${code})`;
 };

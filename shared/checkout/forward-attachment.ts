@@ -244,7 +244,7 @@ const repeatLater = async (call: AnnouncedCall, response: CarrierResponse, held:
   const ended = (await completeReceipt(call, { last_answer, held, isOver })) ?? call.announced;
   const seconds = response.settles === "nothing" ? response.wait_seconds : secondsInFlight(ended);
   const what = subject(call.target.request, ended);
-  const why = `the carrier was unavailable for too long (${last_answer}). ${startAgain}`;
+  const why = `the carrier gave no usable response for too long (${last_answer}). ${startAgain}`;
   return waitFor(ended, `${what} could not be ${decision}: ${why}`, seconds);
 };
 

@@ -199,7 +199,7 @@ const recordResponse = async (sent: Sent, sentAt: number): Promise<StepResult> =
   const isInFlight = response.mayStillAct || Date.parse(before.calls_end_by) > sentAt;
   if (settles === "nothing" || isInFlight) {
     const last_answer = describeFailure(response);
-    const giveUp = `The carrier was unavailable for too long to check the cart out: ${last_answer}. ${startAgain}`;
+    const giveUp = `The carrier gave no usable response for too long to check the cart out: ${last_answer}. ${startAgain}`;
     const inFlight = secondsUntil(sent.learnt.calls_end_by ?? "", new Date());
     const wait_seconds = settles === "nothing" ? response.wait_seconds : inFlight;
     return postpone(sent, { giveUp, last_answer, wait_seconds }, { outcome_unknown });

@@ -53,6 +53,8 @@ const newLedger = (order: string, seal?: Seal) => ({
   hasGoneBack: false,
   /** Whether the cart was checked out then, of which the table knows nothing. */
   wasCheckedOut: false,
+  /** Nothing disturbs the schedule, and the carrier refuses nothing. */
+  isUndisturbed: false,
   /** The time at which an operator has last asked to send each attachment again, by request and attachment. */
   resentAt: new Map<string, number>(),
   /** The time at which each place has last received its attachment. */

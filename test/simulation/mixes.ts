@@ -182,8 +182,29 @@ const lostWrites = {
   "operator aborts": 0.3,
 };
 
-/** The mixes by name. In `seldom`, every fault happens rarely; in the others, some faults happen often. */
+/** What disturbs a run although no call fails. */
+const disturbances = [
+  "carrier cannot say",
+  "carrier moves",
+  "carrier under maintenance",
+  "carrier loses its cart",
+  "table goes back",
+  "customer keeps changing",
+  "process skewed",
+  "operator starts twice",
+  "operator aborts",
+  "operator redrives",
+  "operator settles",
+  "operator resends",
+];
+
+/** The mixes by name. In `calm`, no fault happens, and every run succeeds unless the carrier refuses a letter. In `seldom`, every fault happens rarely; in the others, some faults happen often. */
 export const mixes: Readonly<Record<string, Mix>> = {
+  calm: {
+    kinds: { ...Object.fromEntries(disturbances.map((decision) => [decision, 0])), "carrier refuses a letter": 0.5 },
+    share: 0,
+    least: 1,
+  },
   all: { kinds: everything, share: 0.15, least: 0.1 },
   seldom: { kinds: everything, share: 1, least: 0.02 },
   doubt: {

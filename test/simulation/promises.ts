@@ -166,6 +166,8 @@ const judgeRun = (before: Item, after: Item, task: Task) => {
     ledger.decidedAt.set(String(before.key), elapsed());
   hold("a 2xx is never forgotten", !before.checked_out || after.checked_out === true, named);
   const isOpenOrDenied = !cartNow().checked_out || ledger.wasCheckedOut || (hasCarrierLied() && !before.checked_out);
+  if (ledger.isUndisturbed)
+    hold("a run that nothing disturbs succeeds", !ends("STOPPING", "FAILED", "CRASHED"), String(after.reason));
   if (ends("CRASHED")) hold("only a run whose execution has ended has crashed", !isKnownToRun(run), named);
   if (ends("FAILED", "CRASHED") && !after.outcome_unknown)
     hold("a failed run leaves the cart open, or a doubt", isOpenOrDenied, named);

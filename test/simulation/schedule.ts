@@ -10,7 +10,7 @@ import { allPermissions } from "../support/fixtures/tenants.ts";
 import { beginCarrier, type Character, loseCarts, unusable } from "./carrier.ts";
 import { beginFiles, type Objects, storedObjects } from "./files.ts";
 import { closeFunctions } from "./functions.ts";
-import { beginLedger, rename } from "./ledger.ts";
+import { beginLedger, ledger, rename } from "./ledger.ts";
 import { ratesOf } from "./mixes.ts";
 import {
   beginPeople,
@@ -204,6 +204,7 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
   beginTable(items, judgeCommit);
   beginFiles(objects, { scan, onRemoved: judgeRemoval });
   beginLedger(place.order, place.requests);
+  ledger.isUndisturbed = mix === "calm" && !character.refusal;
   beginCarrier(character, {
     onCalled: react,
     onAnswered: judgeAnswer,

@@ -29,7 +29,9 @@ export const shown = ({ call, status, text }: Answer): string => {
   const line = text.replaceAll(/\s+/g, " ").trim();
   const words = line.length > shownCharacters ? `${line.slice(0, shownCharacters)}…` : line;
   const address = env.carrierFunction() ?? env.carrierUrl();
-  return [call.method, status === null ? `to ${address} without a response:` : status, words].filter(Boolean).join(" ");
+  return [call.method, status === null ? `to ${address} without a valid response:` : status, words]
+    .filter(Boolean)
+    .join(" ");
 };
 
 /** `PUT 201, DELETE 200` */
@@ -112,7 +114,7 @@ export const keyRemedy =
   "Store the response of each 2xx with its method, path and Idempotency-Key. Return it to every repetition, and do nothing else.";
 
 export const silenceRemedy =
-  "Correct the address, or find out why the carrier does not respond within 30 seconds, and one more for each megabyte.";
+  "Correct the address, or find out why the carrier does not respond with valid HTTP within 30 seconds, and one more for each megabyte.";
 
 export const statusRemedies: Readonly<Record<number, string>> = {
   401: "Set CARRIER_TOKEN to a token that the carrier accepts.",

@@ -134,7 +134,10 @@ export const addEnvCommand = (program: Command): void => {
   program
     .command("env")
     .description("print the local stack's addresses, and the demo's key and ids, as shell variables")
-    .option("--no-aws", "leave out what makes the AWS SDK call the local stack, so that the shell still calls your account")
+    .option(
+      "--no-aws",
+      "leave out what makes the AWS SDK call the local stack, so that the shell still calls your account",
+    )
     .addHelpText("after", '\nExample: eval "$(./patchbay env --no-aws)" && curl -s $URL/openapi.json')
     .action(({ json, aws }: Format & { readonly aws: boolean }, command: Command) => {
       const { stack, port } = command.optsWithGlobals<TargetOptions>();

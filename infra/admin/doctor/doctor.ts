@@ -12,6 +12,7 @@ import { type Diagnosis, hasFault, printDiagnoses, type Verdict } from "../cli/d
 import { accountsBelow } from "../cli/lookups.ts";
 import { type Format, printJson } from "../cli/output.ts";
 import { type DeployedStack, type TargetOptions, targetStack, useTarget } from "../cli/target.ts";
+import { checkCarrierName } from "./carrier-name.ts";
 import { askCarrier } from "./carrier-question.ts";
 import { checksOfStack, clientConfig, type Notice } from "./first-day.ts";
 
@@ -147,11 +148,12 @@ const checksOfTarget: readonly Check[] = [
 const checksOf = (stack: DeployedStack | undefined): readonly Check[] => [
   ...checksOfTarget,
   ["carrier", () => askCarrier({ isHere: stack === undefined })],
+  ["carrier's name", checkCarrierName],
   ...(stack ? checksOfStack(stack) : []),
 ];
 
-/** The checks that write something, or read many accounts. */
-const slowChecks = ["table's writes", "API keys", "bucket's writes"];
+/** The checks that write something, or read many items. */
+const slowChecks = ["table's writes", "API keys", "bucket's writes", "carrier's name"];
 const quickMs = 4_000;
 
 /** Runs the checks that write nothing, all at once. A check without a result within some seconds is a fault. */

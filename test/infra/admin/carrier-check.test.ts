@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { createServer as createSocketServer } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { ulid } from "ulid";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -458,8 +459,20 @@ describe("carrier check", () => {
     onTestFinished(close);
     const { diagnoses } = await play(url);
     const faulty = diagnoses.filter(({ status }) => status === "FAULT");
-    expect(faulty.at(-1)?.found).toMatch(/^(PUT|DELETE) to http:\S+ without a response: it did not respond in time$/);
+    expect(faulty.at(-1)?.found).toMatch(
+      /^(PUT|DELETE) to http:\S+ without a valid response: it did not respond in time$/,
+    );
     expect(diagnoses.at(-1)).toMatchObject({ status: "skipped", found: "an earlier call has failed" });
+  });
+
+  it("says that the responses of a carrier are not valid HTTP", async () => {
+    const server = createSocketServer((socket) => socket.on("error", () => {}).end("SSH-2.0-OpenSSH_9.6\r\n"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const { diagnoses } = await play(`http://127.0.0.1:${Object(server.address()).port}`);
+    expect(diagnoses.find(({ status }) => status === "FAULT")?.found).toMatch(
+      /^PUT to http:\S+ without a valid response: the response is not valid HTTP \(HPE_INVALID_CONSTANT\)$/,
+    );
   });
 
   const runCheck = (url: string, ...more: string[]) =>
@@ -523,7 +536,7 @@ describe("carrier check", () => {
     const { stdout, code } = await runCheck("http://127.0.0.1:9", "--yes");
     expect(code).toBe(1);
     expect(stdout).toContain(
-      " a PUT stores a letter: PUT to http://127.0.0.1:9 without a response: it could not be called",
+      " a PUT stores a letter: PUT to http://127.0.0.1:9 without a valid response: it could not be called",
     );
     expect(stdout).toMatch(/\n\nIt breaks the contract: 1 FAULT\. Not tested: .*\n$/);
     const check = ["infra/patchbay.ts", "carrier", "check", "--yes", "--url", "http://127.0.0.1:9"];

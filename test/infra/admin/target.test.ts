@@ -2,10 +2,14 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { DynamoDBClient, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../infra/local/listen.ts";
 import { startTable } from "../../../infra/local/table.ts";
+import { newId } from "../../../shared/schema/fields.ts";
+import { keys } from "../../../shared/table/keys.ts";
+import { transact } from "../../../shared/table/write.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
+import { storeRun, testCart } from "../../support/fixtures/runs.ts";
 import { admin as adminProcess } from "../../support/processes/admin-cli.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { admin } from "../../support/requests/admin.ts";
@@ -138,6 +142,7 @@ const checksOfTarget = [
   "bucket's writes",
   "workflow",
   "carrier",
+  "carrier's name",
 ];
 
 describe("doctor", () => {
@@ -157,6 +162,38 @@ describe("doctor", () => {
     const StreamSpecification = { StreamEnabled: true, StreamViewType: "NEW_IMAGE" } as const;
     await new DynamoDBClient().send(new UpdateTableCommand({ TableName, StreamSpecification }));
     expect(await doctor([], { TABLE_NAME: TableName })).toEqual({ code: 0, ok, faults: {}, notices, skipped: [] });
+  });
+
+  it("says which other carrier the open orders were sent to", async () => {
+    const TABLE_NAME = `carriers-${crypto.randomUUID()}`;
+    await startTable(TABLE_NAME, { endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB });
+    vi.stubEnv("TABLE_NAME", TABLE_NAME);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    for (const cart of [
+      testCart,
+      testCart.replace("carrier", "first-carrier"),
+      testCart.replace("carrier", "carriers"),
+    ]) {
+      const id = newId();
+      await transact({ open: { put: { ...keys.openCheckout(id), id } } });
+      await storeRun(id, { cart });
+    }
+    const told = async (CARRIER_NAME: string) => {
+      const { stdout } = await admin(["doctor", "--json"], { env: { TABLE_NAME, CARRIER_NAME } });
+      const { checks }: { checks: Finding[] } = JSON.parse(stdout);
+      return checks.filter(({ check }) => check === "carrier's name");
+    };
+    expect(await told("carrier")).toEqual([
+      {
+        check: "carrier's name",
+        status: "notice",
+        found: expect.stringMatching(
+          /^it is carrier, but of the 3 open orders, (first-carrier has 1, carriers has 1|carriers has 1, first-carrier has 1)$/,
+        ),
+        remedy: expect.stringContaining('"Another carrier"'),
+      },
+    ]);
+    expect(await told("")).toMatchObject([{ status: "notice", remedy: "Set CARRIER_NAME." }]);
   });
 
   /** The environment of a stack on AWS that has these outputs, too. */
@@ -202,8 +239,8 @@ describe("doctor", () => {
       const {
         ok,
         faults,
-        // Whether the tests' table has keys depends on other tests.
-        notices: { "API keys": _, ...notices },
+        // Whether the tests' table has keys, and where its orders were sent, depends on other tests.
+        notices: { "API keys": _, "carrier's name": _name, ...notices },
       } = await ofStack({ PageTopicArn: "b", TicketTopicArn: "c" }, { isNew });
       expect(ok).toEqual(expect.arrayContaining(["API", "events"]));
       // The tests' table lacks deletion protection, a stream and backups.

@@ -3,7 +3,15 @@ import { syncBuiltinESMExports } from "node:module";
 import { createServer } from "node:net";
 import { Readable, Writable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { brotliCompressSync, constants, createBrotliCompress, createGzip, deflateSync, gzipSync } from "node:zlib";
+import {
+  brotliCompressSync,
+  constants,
+  createBrotliCompress,
+  createGzip,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+} from "node:zlib";
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   callCarrier,
@@ -272,6 +280,7 @@ describe("a call", () => {
       ["gzip", gzipSync],
       ["X-GZIP", gzipSync],
       ["deflate", deflateSync],
+      ["deflate", deflateRawSync],
       ["br", brotliCompressSync],
       ["identity", Buffer.from],
     ])("understands it: %s", async (encoding, compress) => {
@@ -342,6 +351,51 @@ describe("a call", () => {
       vi.stubEnv("CARRIER_FUNCTION", "the-adapter").stubEnv("AWS_ENDPOINT_URL_LAMBDA", carrier.url);
       carrier.respondInTurn([200, {}, JSON.stringify({ status: 422, body: { reason: said } })]);
       expect(await callCarrier(call)).toMatchObject({ reason: masked, text: JSON.stringify({ reason: masked }) });
+    });
+  });
+
+  describe("over a socket of its own", () => {
+    /** A carrier that writes this as its response to each call. */
+    const respondWith = async (response: string) => {
+      const server = createServer((socket) => {
+        socket.on("error", () => {}).once("data", () => socket.write(response));
+        onTestFinished(() => void socket.destroy());
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      onTestFinished(() => void server.close());
+      vi.stubEnv("CARRIER_URL", `http://127.0.0.1:${Object(server.address()).port}`);
+    };
+
+    it.each([
+      ["a body behind a 204", "HTTP/1.1 204 No Content\r\n\r\n{}", 204, ""],
+      ["a body behind the length 0", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n<html>", 200, ""],
+      ["a longer body than its length", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}<html>", 200, "{}"],
+      [
+        "both lengths",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        200,
+        "{}",
+      ],
+      ["bare line feeds", "HTTP/1.1 200 OK\nContent-Length: 2\n\n{}", 200, "{}"],
+      [
+        "headers of 200 KB",
+        `HTTP/1.1 200 OK\r\n${`X-Trace: ${"x".repeat(4_000)}\r\n`.repeat(50)}Content-Length: 2\r\n\r\n{}`,
+        200,
+        "{}",
+      ],
+    ])("takes a complete response with %s", async (_, response, status, text) => {
+      await respondWith(response);
+      expect(await callCarrier(call)).toMatchObject({ settles: "done", status, text, ...mayHaveActed });
+    });
+
+    it.each([
+      ["no HTTP", "SSH-2.0-OpenSSH_9.6\r\n", "HPE_INVALID_CONSTANT"],
+      ["headers of 300 KB", `HTTP/1.1 200 OK\r\nX-Trace: ${"x".repeat(300_000)}\r\n\r\n`, "HPE_HEADER_OVERFLOW"],
+      ["a chunk without a length", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{}", "HPE_INVALID_CHUNK_SIZE"],
+    ])("says that a response is not valid HTTP: %s", async (_, response, code) => {
+      await respondWith(response);
+      const text = `the response is not valid HTTP (${code})`;
+      expect(await callCarrier(call)).toMatchObject({ settles: "nothing", status: null, text, ...mayStillAct });
     });
   });
 
