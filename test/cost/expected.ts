@@ -60,7 +60,7 @@ export const largeCheckoutCost = {
   steps: 3,
   tableCalls: 1_527,
   fileCalls: 500,
-  readUnits: 1_164,
+  readUnits: 1_129,
   writeUnits: 2_519,
 } as const;
 

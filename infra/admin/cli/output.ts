@@ -45,7 +45,15 @@ export const textOf = (value: unknown): string => {
 };
 
 /** A cell is one line, so a line break becomes a blank. */
-const cell = (value: unknown): string => paint(safe(textOf(value).replace(/\s*\n\s*/g, " ")));
+const cell = (value: unknown): string =>
+  paint(
+    safe(
+      textOf(value)
+        .split("\n")
+        .map((line) => line.trim())
+        .join(" "),
+    ),
+  );
 
 export const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - stringWidth(text)));
 
