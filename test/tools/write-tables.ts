@@ -5,7 +5,7 @@ import { App } from "aws-cdk-lib";
 import { CfnAlarm } from "aws-cdk-lib/aws-cloudwatch";
 import * as z from "zod/mini";
 import cdk from "../../cdk.json" with { type: "json" };
-import { leavesOf, usageOf } from "../../infra/admin/cli/usage.ts";
+import { usageOf } from "../../infra/admin/cli/usage.ts";
 import { createProgram } from "../../infra/admin/program.ts";
 import { allFunctions } from "../../infra/aws/bundle.ts";
 import { readSettings, Stage, settingDescriptions } from "../../infra/aws/settings.ts";
@@ -187,13 +187,14 @@ const contract = (): Rows => {
   });
 };
 
-/** A line for each command or group of commands, with its required parameters. */
 const program = await createProgram();
 
+/** A line for each command, with its required parameters, or for each group, with the names of its commands. */
 const commands = (): Rows =>
   program.commands.map((command) => {
-    const usages = leavesOf(command).map((one) => usageOf(one).replace("Usage: patchbay ", ""));
-    return [usages.map((usage) => `\`${usage.replaceAll(/ \[--.*?\]/g, "")}\``).join(", "), command.description()];
+    const group = command.commands.map((one) => one.name()).join("|");
+    const usage = group ? `${command.name()} ${group}` : usageOf(command).replace("Usage: patchbay ", "");
+    return [`\`${usage.replaceAll(/ \[--.*?\]/g, "")}\``, command.description()];
   });
 
 const permissions = (): Rows => {
