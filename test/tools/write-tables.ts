@@ -40,8 +40,8 @@ const settings = (): Rows => {
   const defaults: Values = z.parse(Stage, {});
   const inProduction: Values = { ...defaults, ...production };
   return Object.entries(settingDescriptions).map(([name, text]) => {
-    const [byDefault, set] = [code(defaults[name]), code(inProduction[name])];
-    return [`\`${name}\``, byDefault, set === byDefault ? "" : set, text];
+    const [byDefault, set] = [defaults, inProduction].map((values) => (values[name] === null ? "" : code(values[name])));
+    return [`\`${name}\``, byDefault ?? "", set && set !== byDefault ? set : "", text];
   });
 };
 
