@@ -138,7 +138,7 @@ const limitRows = {
     "422 `malformed`",
   ],
   idempotencyKey: ["an `Idempotency-Key`", characters(limits.idempotencyKey.length), length],
-  idempotencySeconds: ["how long it is known", `${limits.idempotencySeconds / 3600} hours`, "a new request"],
+  idempotencySeconds: ["how long an `Idempotency-Key` is known", `${limits.idempotencySeconds / 3600} hours`, "a new request"],
   accountLevels: ["levels of an account tree", number(limits.accountLevels), refused],
   permissions: ["permissions of a user", number(limits.permissions), refused],
   permissionLength: ["a permission", characters(limits.permissionLength), refused],
@@ -146,6 +146,12 @@ const limitRows = {
   labelLength: ["the label of a key", characters(limits.labelLength), refused],
   onBehalfOfLength: ["`on_behalf_of`", characters(limits.onBehalfOfLength), refused],
 } satisfies Record<keyof typeof limits | "endBytes", readonly string[]>;
+
+/** Things with the same limit share a line. */
+const limitsOfThings = (): Rows => {
+  const alike = Map.groupBy<string, readonly string[]>(Object.values(limitRows), ([, ...limit]) => limit.join());
+  return Array.from(alike.values(), (same) => [same.map(([thing]) => thing).join("; "), ...(same[0]?.slice(1) ?? [])]);
+};
 
 const settled: Readonly<Record<Meaning["settles"], string>> = {
   done: "done",
@@ -227,7 +233,7 @@ const tables: Readonly<Record<string, Table>> = {
     head: ["resource", "in the cart", "checked out", "its own permission"],
     rows: permissions,
   },
-  limits: { file: "docs/limits.md", head: ["limit of", "", "beyond it"], rows: () => Object.values(limitRows) },
+  limits: { file: "docs/limits.md", head: ["limit of", "", "beyond it"], rows: limitsOfThings },
   commands: { file: "infra/admin/README.md", head: ["command", ""], rows: commands },
 };
 
