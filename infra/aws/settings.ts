@@ -106,23 +106,23 @@ export const settingDescriptions = {
   pageEmail:
     "the address for alarms that cannot wait. Without it and `ticketEmail`, a sandbox has no alarms and no dashboard",
   ticketEmail: "the address for alarms that can wait",
-  webAclArn: "your own regional web ACL, instead of [the next three](runbook.md#the-firewall)",
+  webAclArn: "your own regional web ACL, instead of [the next three](./runbook.md#the-firewall)",
   requestsPerKey: "the requests that an API key may send in five minutes, at least 10. Creates a web ACL",
   requestsPerAddress: "the same for an address",
   requestsInTotal: "the same for all callers together: 150,000 means 500 a second",
   domainName: "the API's own name: see below",
   certificateArn: "the ACM certificate of `domainName`",
-  rollout: "how traffic moves to [new versions](runbook.md#releases)",
-  restoredTable: "the name of a [restored](runbook.md#restore) table, which becomes the stack's",
+  rollout: "how traffic moves to [new versions](./runbook.md#releases)",
+  restoredTable: "the name of a [restored](./runbook.md#restore) table, which becomes the stack's",
   eventArchiveDays: "how long EventBridge keeps events, to send them again",
   uploadOrigins: 'origins (`"https://app.example"`) whose web pages may send files directly to the bucket',
-  malwareScan: '`"tag"` [scans](runbook.md#the-malware-scan) each file; `true` also forwards only clean ones',
+  malwareScan: '`"tag"` [scans](./runbook.md#the-malware-scan) each file; `true` also forwards only clean ones',
   orderingConditions:
     "whether the role of the ordering function allows by partition; if `false`, by action only: see [the first day](#the-first-day)",
   apiLogsRole:
     'API Gateway writes all logs of a region with one role: `"own"`, which outlives this stack, or `"existing"`',
   architecture: 'of the functions: `"arm64"` or `"x86_64"`. Emulators use that of the machine',
-  throttleRate: "requests a second to each method. 0 stops all, for a [maintenance](runbook.md#maintenance)",
+  throttleRate: "requests a second to each method. 0 stops all, for a [maintenance](./runbook.md#maintenance)",
   throttleBurst: "the burst above `throttleRate`",
   carrierConcurrency:
     "the concurrency of each of the two steps that call the carrier, so that a slow carrier leaves the rest to the API",
