@@ -24,8 +24,8 @@ import { routes } from "../../shared/routes.ts";
 
 const help = `Usage: npm run tables -- [options]
 
-Writes the tables of settings, environment variables, alarms, limits and commands into the documents, from the code. Of an
-alarm, the document has what to do about it: that column is kept.
+Writes the tables that derive from the code into the documents, between their markers. It keeps the alarms' column "what to do",
+which only the runbook has.
 
   --check  write nothing, and exit with 1 if a table differs from the code
   --help   print this help`;
