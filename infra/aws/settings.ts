@@ -95,12 +95,12 @@ export const Stage = z
 
 /** The meaning of each setting. `npm run tables` writes it, the default and production's value into infra/README.md. */
 export const settingDescriptions = {
-  account: "the only AWS account to deploy to, so that another profile deploys nothing",
+  account: "the only AWS account to deploy to",
   region: "the only region to deploy to",
   retainData: "retains data and logs when the stack is deleted, and protects the stack and the table from deletion",
-  carrierUrl: "the carrier's base address. A stage that retains its data needs an `https:` URL, or `carrierFunction`",
+  carrierUrl: "the carrier's base address, `https:` for a stage that retains its data",
   carrierFunction:
-    "instead of `carrierUrl`: the name or the ARN of an [adapter function](../docs/carrier.md#an-adapter-function) in this region",
+    "instead of `carrierUrl`: an [adapter function](../docs/carrier.md#an-adapter-function) in this region, by its name or ARN",
   carrierName:
     "the carrier's name, which stays when its address changes. Required with `carrierUrl` or `carrierFunction`",
   pageEmail:
@@ -109,7 +109,7 @@ export const settingDescriptions = {
   webAclArn: "your own regional web ACL, instead of [the next three](./runbook.md#the-firewall)",
   requestsPerKey: "the requests that an API key may send in five minutes, at least 10. Creates a web ACL",
   requestsPerAddress: "the same for an address",
-  requestsInTotal: "the same for all callers together: 150,000 means 500 a second",
+  requestsInTotal: "the same for all callers: 150,000 means 500 a second",
   domainName: "the API's own name: see below",
   certificateArn: "the ACM certificate of `domainName`",
   rollout: "how traffic moves to [new versions](./runbook.md#releases)",
@@ -120,15 +120,15 @@ export const settingDescriptions = {
   orderingConditions:
     "whether the role of the ordering function allows by partition; if `false`, by action only: see [the first day](#the-first-day)",
   apiLogsRole:
-    'API Gateway writes all logs of a region with one role: `"own"`, which outlives this stack, or `"existing"`',
-  architecture: 'of the functions: `"arm64"` or `"x86_64"`. Emulators use that of the machine',
+    'the role with which API Gateway writes all logs of the region: `"own"`, which outlives this stack, or `"existing"`',
+  architecture: 'of the functions: `"arm64"` or `"x86_64"`',
   throttleRate: "requests a second to each method. 0 stops all, for a [maintenance](./runbook.md#maintenance)",
   throttleBurst: "the burst above `throttleRate`",
   carrierConcurrency:
-    "the concurrency of each of the two steps that call the carrier, so that a slow carrier leaves the rest to the API",
+    "the concurrency of each step that calls the carrier, so that a slow carrier leaves the rest to the API",
   maxReadUnits: "the most read units a second: 12,000 cost $5.40 an hour",
   maxWriteUnits: "the same for write units: 8,000 cost $18 an hour",
-  logRetentionDays: "for every log group; a number of days that CloudWatch Logs supports",
+  logRetentionDays: "for every log group",
   logLevel: '`"WARN"` or `"ERROR"` drops the lines of requests and steps, with their metric `ms`',
   accessLogs: "the gateway's access logs",
   tracing: "X-Ray, of 5 % of the requests",

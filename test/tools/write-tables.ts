@@ -40,14 +40,17 @@ const settings = (): Rows => {
   const defaults: Values = z.parse(Stage, {});
   const inProduction: Values = { ...defaults, ...production };
   return Object.entries(settingDescriptions).map(([name, text]) => {
-    const [byDefault, set] = [defaults, inProduction].map((values) => (values[name] === null ? "" : code(values[name])));
+    const [byDefault, set] = [defaults, inProduction].map((values) =>
+      values[name] === null ? "" : code(values[name]),
+    );
     return [`\`${name}\``, byDefault ?? "", set && set !== byDefault ? set : "", text];
   });
 };
 
 const environment = (): Rows => {
   const values: Values = defaults;
-  return Object.entries(variables).map(([name, text]) => {
+  const settable = Object.entries(variables).filter(([, text]) => !text.startsWith("set by Lambda"));
+  return settable.map(([name, text]) => {
     return [`\`${name}\``, values[name] === undefined ? "" : `\`${values[name]}\``, text];
   });
 };
@@ -138,7 +141,11 @@ const limitRows = {
     "422 `malformed`",
   ],
   idempotencyKey: ["an `Idempotency-Key`", characters(limits.idempotencyKey.length), length],
-  idempotencySeconds: ["how long an `Idempotency-Key` is known", `${limits.idempotencySeconds / 3600} hours`, "a new request"],
+  idempotencySeconds: [
+    "how long an `Idempotency-Key` is known",
+    `${limits.idempotencySeconds / 3600} hours`,
+    "a new request",
+  ],
   accountLevels: ["levels of an account tree", number(limits.accountLevels), refused],
   permissions: ["permissions of a user", number(limits.permissions), refused],
   permissionLength: ["a permission", characters(limits.permissionLength), refused],
