@@ -116,7 +116,7 @@ const ask = async (submission: Submission): Promise<StepResult> => {
   if (answer.cart === "later") return postpone(submission, withoutAnswer(answer), doubt);
   const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;
   if (answer.cart === "cannot say" && isSealed) return checkOutCart(submission);
-  const known = { calls_end_by: later(new Date(), calls_end_by, 0), ...nothingToRetry };
+  const known = { calls_end_by: later(calls_end_by), ...nothingToRetry };
   return conclude(submission, { ...known, ...decidedOpen }, roundOf(state));
 };
 
@@ -155,7 +155,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   if (!outcome_unknown && isMoved) return forwardAgain(submission, state.rounds);
   const receipts = await receiptsOfOrder(ref.order_id);
   const endsBy = Date.now() + maxCallMs(0);
-  const announced = later(new Date(), before.calls_end_by, graceMs());
+  const announced = later(before.calls_end_by, graceMs());
   const manifest = manifestOf(receipts, before.cart);
   const key = keyFor(JSON.stringify(manifest), before.key);
   const set = { ...doubt, key, calls_end_by: announced, ...(!outcome_unknown && { sealed: true }) };
@@ -170,7 +170,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   if (unmet) return forwardAgain(submission, state.rounds + 1);
   const sentAt = Date.now();
   const response = await checkOutUpstream(ref.order_id, manifest, key, endsBy);
-  const calls_end_by = later(new Date(), before.calls_end_by, response.mayStillAct ? lateMs(0) : 0);
+  const calls_end_by = later(before.calls_end_by, response.mayStillAct ? lateMs(0) : undefined);
   return recordResponse({ ...submission, announced, learnt: { calls_end_by }, receipts, response }, sentAt);
 };
 
@@ -269,9 +269,12 @@ const decideConflict = async (sent: Sent): Promise<StepResult> => {
   return stop(sent, { ...(outcome_unknown ? doubt : decidedOpen), failure: "fault", reason });
 };
 
-/** Returns a time that is at least `ms` after now, and later than `before`. */
-const later = (now: Date, before: string, ms: number) =>
-  new Date(Math.max(now.getTime() + ms, Date.parse(before) + 1)).toISOString();
+/**
+ * Returns another time than `before`, by which copies of this step know that one has called: a little later, and at least `ms` after
+ * now. Without `ms`, no call of this step can be in flight. Then now does not count, because another function's clock may be behind.
+ */
+const later = (before: string, ms = Number.NEGATIVE_INFINITY) =>
+  new Date(Math.max(Date.now() + ms, Date.parse(before) + 1)).toISOString();
 
 /** Changes of a run. They say whether it stays unknown whether the cart is checked out. */
 type Outcome = Changes & Pick<CheckoutRun, "outcome_unknown">;

@@ -190,7 +190,6 @@ const disturbances = [
   "carrier loses its cart",
   "table goes back",
   "customer keeps changing",
-  "process skewed",
   "operator starts twice",
   "operator aborts",
   "operator redrives",

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carrier-token.ts";
-import { failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
+import { beginRun, failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
 import { forwardOrder } from "../../../shared/checkout/forward.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
@@ -68,6 +68,15 @@ describe("the checkout of the cart", () => {
     ]);
   });
 
+  it("is refused at once, although the clock of the run's first step was ahead", async () => {
+    const { order, ref, state } = await storedOrder(addMessagingNumbers);
+    await running(order, { run: "last", status: "FAILED" });
+    await beginRun(ref, new Date(Date.now() + 10_000));
+    const calls = carrier.respondInTurn(refuses(422, "no"));
+    expect(await submitOrder(await state())).toMatchObject(fails);
+    expect([calls, await isSealed(order)]).toEqual([["POST checkout"], false]);
+  });
+
   const later = { "Retry-After": "60" };
   const nobodys = { request_id: "01K9ZQ4T7M3C8XW5R2BN6HJDEE", id: "01K9ZQ4T7M3C8XW5R2BN6HJDEA" };
   const foreignVerdict: CarrierResponse = [422, {}, JSON.stringify({ attachments: [nobodys] })];
@@ -132,7 +141,7 @@ describe("the checkout of the cart", () => {
       wait(1),
       doubted({ last_answer: "it responded with 303 why" }),
     ],
-    ["was too much", [[429, later]], 9, wait(60, 10), open({ status: "RUNNING", calls_end_by: at(0) })],
+    ["was too much", [[429, later]], 9, wait(60, 10), open({ status: "RUNNING", calls_end_by: at(-59.999) })],
     [
       "waits the last time",
       [busy],
@@ -369,7 +378,7 @@ describe("a run after a checkout of the cart whose outcome is unknown", () => {
 
   const unusable = (text: string) => doubted({ last_answer: `its response lacks the boolean checked_out (${text})` });
   it.each<[string, CarrierResponse[], object, After]>([
-    ["forwards again if it is open", [says(false)], again, open({ calls_end_by: at(0), status: "RUNNING", waits: 2 })],
+    ["forwards again if it is open", [says(false)], again, open({ calls_end_by: at(-59.999), status: "RUNNING", waits: 2 })],
     ["completes the order if it is done", [says(true)], done, ended],
     ["waits for the answer", [busy], wait(60), doubted({ calls_end_by: at(-60), last_answer: was503 })],
     ["waits for another answer than a text", [says("no")], wait(1), unusable('200 {"checked_out":"no"}')],
