@@ -79,7 +79,7 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
     earlier_runs: last ? [last.run, ...last.earlier_runs].slice(0, checkoutLimits.earlierRuns) : [],
     status: "RUNNING",
     started_at: now.toISOString(),
-    calls_end_by: last?.calls_end_by ?? new Date(0).toISOString(),
+    calls_end_by: last && last.calls_end_by > now.toISOString() ? last.calls_end_by : now.toISOString(),
     ended_at: null,
     reason: null,
     failure: null,

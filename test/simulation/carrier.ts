@@ -86,6 +86,7 @@ const newCarrier = (character: Character, callbacks: Callbacks, cart = emptyCart
   /** A copy of the cart, to which it may be restored. */
   backup: undefined as Cart | undefined,
   hasLied: false,
+  hasDropped: false,
   /** Whether it has had a fault other than a delay. */
   hasFailed: false,
   /** The tasks whose last attempt got a 2xx to a GET that does not report whether the cart is checked out. */
@@ -140,6 +141,12 @@ export const isCarrierAdapted = (): boolean => carrier?.character.isAdapted ?? f
 
 /** Whether it has denied that a checked-out cart is checked out. */
 export const hasCarrierLied = (): boolean => carrier.hasLied;
+
+/** Whether nobody can tell whether an earlier call has checked out the cart from which it has dropped letters. */
+export const isUnknown = (): boolean => {
+  const { cannotSay, canAlwaysSay } = carrier.character;
+  return carrier.hasDropped && (cannotSay !== undefined || !canAlwaysSay);
+};
 
 /** Whether somebody else's words may have confirmed what it was not asked to compare, because its cart takes nothing more. */
 export const isUnseen = (): boolean => carrier.hasLied && carrier.character.compares !== undefined;
@@ -249,9 +256,18 @@ const refusedIn = ({ held }: Cart): Reply | undefined => {
   const attachments = refused.map(({ request_id, attachment_id: id }) => ({ request_id, id, ...own }));
   for (const { request_id, id } of attachments) {
     carrier.onRefused(`${request_id}/${id}`);
-    if (carrier.character.drops) delete held[`${request_id}/${id}`];
   }
+  if (carrier.character.drops && carrier.character.compares)
+    for (const { request_id, id } of attachments) delete held[`${request_id}/${id}`];
   return { status, body: { ...Object(body), attachments } };
+};
+
+/** Drops what a carrier that does not compare its cart has refused, once the product knows. If the response is lost, nothing shows it. */
+export const dropRefused = (place: string): void => {
+  const { character, carts } = carrier;
+  if (!character.drops || character.compares) return;
+  carrier.hasDropped = true;
+  for (const { held } of carts) if (held[place]?.sha256 === character.refusal?.sha256) delete held[place];
 };
 
 const placeIn = (path: string) => path.replace(/^.*\/requests\/(\w+)\/attachments\/(\w+)$/, "$1/$2");

@@ -10,11 +10,13 @@ import { checkInvariants } from "../support/models/invariants.ts";
 import {
   allCarts,
   cartNow,
+  dropRefused,
   hasCarrierFailed,
   hasCarrierLied,
   hasCarrierMoved,
   hasCarrierSaidNothingTo,
   isCarrierSilent,
+  isUnknown,
   isUnseen,
 } from "./carrier.ts";
 import { isClean, storedObjects } from "./files.ts";
@@ -90,12 +92,14 @@ const noteResend = (key: Key, receipt: Item) => {
 const judgeVerdict = (key: Key, receipt: Item) => {
   const place = placeOf(key, receipt);
   hold("only the carrier refuses a letter", ledger.refused.has(place), place);
+  dropRefused(place);
 };
 
 /** Called when the table has gone back. Nothing of the time since is owed, and of a cart that was checked out then, the table knows nothing. */
 export const noteRestore = (): void => {
   sinceFinish = [];
   ledger.hasGoneBack = true;
+  ledger.checkoutKeys.clear();
   ledger.wasCheckedOut ||= ledger.isCheckedOut && orderItem().state === "CART";
   noteLock(runItem());
 };
@@ -165,7 +169,8 @@ const judgeRun = (before: Item, after: Item, task: Task) => {
   if (ends("STOPPING") && after.failure === "refused" && before.outcome_unknown)
     ledger.decidedAt.set(String(before.key), elapsed());
   hold("a 2xx is never forgotten", !before.checked_out || after.checked_out === true, named);
-  const isOpenOrDenied = !cartNow().checked_out || ledger.wasCheckedOut || (hasCarrierLied() && !before.checked_out);
+  const isDenied = (hasCarrierLied() && !before.checked_out) || isUnknown();
+  const isOpenOrDenied = !cartNow().checked_out || ledger.wasCheckedOut || isDenied;
   if (ledger.isUndisturbed)
     hold("a run that nothing disturbs succeeds", !ends("STOPPING", "FAILED", "CRASHED"), String(after.reason));
   if (ends("CRASHED")) hold("only a run whose execution has ended has crashed", !isKnownToRun(run), named);
@@ -379,7 +384,9 @@ const judgeCart = (cart: Cart) => {
 const judgeHeld = (named: string, item: Item, held: Cart["held"][string] | undefined) => {
   // What was deleted since the order had the version that is sealed may be withdrawn, or stay as it was.
   if (ledger.deletedAt.has(idOf(item))) return;
-  hold("nothing is missed", held !== undefined, named);
+  // While a run waits because a letter was refused, another copy's call may check out the cart from which the carrier has dropped it.
+  const isRefused = runItem().outcome_unknown === true && runItem().sealed === false;
+  hold("nothing is missed", held !== undefined || isRefused, named);
   if (!held) return;
   // A change after the seal may also have been sent.
   const current = ledger.versions.get(idOf(item))?.filter(({ version }) => Number(version) >= Number(item.version));

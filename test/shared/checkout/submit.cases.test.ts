@@ -3,6 +3,7 @@ import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carr
 import { beginRun, failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
 import { forwardOrder } from "../../../shared/checkout/forward.ts";
+import { receiptsOf } from "../../../shared/checkout/plan.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
@@ -141,7 +142,7 @@ describe("the checkout of the cart", () => {
       wait(1),
       doubted({ last_answer: "it responded with 303 why" }),
     ],
-    ["was too much", [[429, later]], 9, wait(60, 10), open({ status: "RUNNING", calls_end_by: at(-59.999) })],
+    ["was too much", [[429, later]], 9, wait(60, 10), open({ status: "RUNNING", calls_end_by: at(0) })],
     [
       "waits the last time",
       [busy],
@@ -366,6 +367,31 @@ describe("the checkout of the cart", () => {
   });
 });
 
+describe("a refusal of a letter after a call that may still act", () => {
+  const late = "Attachments that came too late for the carrier: 1 added or changed and not forwarded.";
+  it.each<[string, CarrierResponse, object, object]>([
+    ["is open sends the letter again, because the carrier may have dropped it", says(false), again, { key: "" }],
+    ["cannot be asked for does so, too", 404, again, { key: "" }],
+    ["is checked out says that the letter is not in it", says(true), done, { reason: late }],
+  ])("is followed by the question, and if the cart %s", async (_, answer, next, run) => {
+    const { order, request, own: id, first } = await attachedOne();
+    carrier.respondInTurn(204);
+    const { next: _submit, ...state } = await forwardOrder(first);
+    const named = JSON.stringify({ reason: "no", attachments: [{ request_id: request, id }] });
+    carrier.respondInTurn(503, [422, {}, named]);
+    const waiting = await submitOrder({ ...first, ...state });
+    expect(waiting).toMatchObject(wait(40));
+    expect([await readRun(order), await receiptsOf(request)]).toMatchObject([
+      { outcome_unknown: true, status: "RUNNING" },
+      [{ state: "refused", reason: "no" }],
+    ]);
+    pass(40);
+    const calls = carrier.respondInTurn(answer);
+    expect(await submitOrder({ ...first, ...waiting })).toMatchObject(next);
+    expect([calls, await readRun(order)]).toMatchObject([["GET cart"], { outcome_unknown: false, ...run }]);
+  });
+});
+
 describe("a run after a checkout of the cart whose outcome is unknown", () => {
   it("asks only once no earlier call can be in progress", async () => {
     const { order, state } = await sealedOrder({ calls_end_by: at(9.5) });
@@ -378,7 +404,7 @@ describe("a run after a checkout of the cart whose outcome is unknown", () => {
 
   const unusable = (text: string) => doubted({ last_answer: `its response lacks the boolean checked_out (${text})` });
   it.each<[string, CarrierResponse[], object, After]>([
-    ["forwards again if it is open", [says(false)], again, open({ calls_end_by: at(-59.999), status: "RUNNING", waits: 2 })],
+    ["forwards again if it is open", [says(false)], again, open({ calls_end_by: at(0), status: "RUNNING", waits: 2 })],
     ["completes the order if it is done", [says(true)], done, ended],
     ["waits for the answer", [busy], wait(60), doubted({ calls_end_by: at(-60), last_answer: was503 })],
     ["waits for another answer than a text", [says("no")], wait(1), unusable('200 {"checked_out":"no"}')],
