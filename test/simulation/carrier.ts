@@ -48,6 +48,8 @@ export type Character = {
   readonly isSame: boolean;
   /** The time at which it gets the first carrier's again, which has cleared its cart. */
   readonly movesBackAt: number | undefined;
+  /** The time from which a release that sends more is deployed. */
+  readonly releasedAt: number | undefined;
   /** Whether it removes the letters that it refuses from its cart. */
   readonly drops: boolean;
   /** The time during which a page responds to every call, and that response. */
@@ -91,6 +93,8 @@ const newCarrier = (character: Character, callbacks: Callbacks, cart = emptyCart
   hasFailed: false,
   /** The tasks whose last attempt got a 2xx to a GET that does not report whether the cart is checked out. */
   saidNothingTo: new WeakSet<Task>(),
+  /** The letters that the last response to a task has refused. */
+  refusedTo: new WeakMap<Task, readonly string[]>(),
   connections: new Map<string, { second: HttpResponse | undefined }>(),
   /** The calls in progress, by path and key. */
   processing: new Set<string>(),
@@ -117,6 +121,14 @@ export const addressOf = ({ name, startedAt }: Task): 0 | 1 => {
   const isOver = startedAt > movesAt + (carrier.character.compares ? 300_000 : 0);
   return isOver || chance(`${name} is new`) < 0.5 ? 1 : 0;
 };
+
+/** Whether a task is of a release that sends more. For five minutes after its deployment, functions may be of either. */
+export const isOfLaterRelease = ({ name, startedAt }: Task): boolean => {
+  const { releasedAt = Number.POSITIVE_INFINITY } = carrier?.character ?? {};
+  return startedAt >= releasedAt && (startedAt > releasedAt + 300_000 || chance(`${name} is later`) < 0.5);
+};
+
+export const isReleased = (): boolean => elapsed() >= (carrier.character.releasedAt ?? Number.POSITIVE_INFINITY);
 
 export const hasCarrierMoved = (): boolean =>
   !carrier.character.isSame && elapsed() > (carrier.character.movesAt ?? Number.POSITIVE_INFINITY);
@@ -262,13 +274,21 @@ const refusedIn = ({ held }: Cart): Reply | undefined => {
   return { status, body: { ...Object(body), attachments } };
 };
 
-/** Drops what a carrier that does not compare its cart has refused, once the product knows. If the response is lost, nothing shows it. */
-export const dropRefused = (place: string): void => {
-  const { character, carts } = carrier;
-  if (!character.drops || character.compares) return;
+/**
+ * Drops what a carrier that does not compare its cart has refused, once the task with its response has recorded something. If the response
+ * is lost, nothing shows what is missing.
+ */
+export const dropRefused = (task: Task): void => {
+  const { character, refusedTo, carts } = carrier;
+  const places = refusedTo.get(task);
+  refusedTo.delete(task);
+  if (!places || !character.drops || character.compares) return;
   carrier.hasDropped = true;
-  for (const { held } of carts) if (held[place]?.sha256 === character.refusal?.sha256) delete held[place];
+  for (const { held } of carts) for (const place of places) delete held[place];
 };
+
+const placesIn = ({ body }: Reply): string[] =>
+  (Object(body).attachments ?? []).map((one: { request_id: string; id: string }) => `${one.request_id}/${one.id}`);
 
 const placeIn = (path: string) => path.replace(/^.*\/requests\/(\w+)\/attachments\/(\w+)$/, "$1/$2");
 
@@ -389,6 +409,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
         const isUsable = typeof Object(reply.body).checked_out === "boolean";
         if (call.method === "GET" && reply.status < 300 && !isUsable) carrier.saidNothingTo.add(task);
         carrier.onAnswered(task, call, reply);
+        if (call.method === "POST" && reply.status === 422) carrier.refusedTo.set(task, placesIn(reply));
         resolve(responseOf(reply));
       };
       after(ms, arrive, task);

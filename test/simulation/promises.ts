@@ -16,6 +16,7 @@ import {
   hasCarrierMoved,
   hasCarrierSaidNothingTo,
   isCarrierSilent,
+  isReleased,
   isUnknown,
   isUnseen,
 } from "./carrier.ts";
@@ -60,6 +61,7 @@ export const judgeCommit = (changes: readonly Change[], task: Task): void => {
       ledger.names.set(idOf(after), `request ${forwardable().length}, added`);
     if (isOrder(key)) judgeOrder(before, after);
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after, task);
+    if (key.sk === "CHECKOUT") dropRefused(task);
     if (key.sk === "CHECKOUT" && confirmedTo.delete(task))
       hold("a 2xx is recorded at once", after?.checked_out === true, task.name);
     if (key.sk.startsWith("RECEIPT#") && after) noteAnnouncement(task, key, before ?? {}, after);
@@ -92,7 +94,6 @@ const noteResend = (key: Key, receipt: Item) => {
 const judgeVerdict = (key: Key, receipt: Item) => {
   const place = placeOf(key, receipt);
   hold("only the carrier refuses a letter", ledger.refused.has(place), place);
-  dropRefused(place);
 };
 
 /** Called when the table has gone back. Nothing of the time since is owed, and of a cart that was checked out then, the table knows nothing. */
@@ -385,13 +386,21 @@ const judgeHeld = (named: string, item: Item, held: Cart["held"][string] | undef
   // What was deleted since the order had the version that is sealed may be withdrawn, or stay as it was.
   if (ledger.deletedAt.has(idOf(item))) return;
   // While a run waits because a letter was refused, another copy's call may check out the cart from which the carrier has dropped it.
-  const isRefused = runItem().outcome_unknown === true && runItem().sealed === false;
+  const isRefused = runItem().outcome_unknown === true && runItem().key === "";
   hold("nothing is missed", held !== undefined || isRefused, named);
   if (!held) return;
   // A change after the seal may also have been sent.
   const current = ledger.versions.get(idOf(item))?.filter(({ version }) => Number(version) >= Number(item.version));
   hold("the carrier has the metadata as of the seal", current?.some((one) => isSent(held, one)) ?? false, named);
+  hold("the carrier has what was confirmed last", isAsConfirmed(held), named);
   hold("the carrier has the file", held.sha256 === item.sha256 && held.bytes === item.bytes, named);
+};
+
+/** Whether the carrier has a letter as the release has sent it whose call was confirmed last. */
+const isAsConfirmed = ({ request_id, attachment_id, idempotency_key }: Cart["held"][string]) => {
+  const receipt = receiptsBelow(request_id).find(({ attachment }) => attachment === attachment_id);
+  const isLater = (key: unknown) => ledger.contentOf.get(String(key))?.includes('"release"');
+  return receipt?.state !== "forwarded" || isLater(receipt.key) === isLater(idempotency_key);
 };
 
 /** After the table has gone back, a key may come again, and the carrier repeats its earlier response. Its cart is compared all the same. */
@@ -424,8 +433,11 @@ export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): 
     hold("check finds nothing", level !== "violation", `${rule}: ${at}: ${detail}`);
 };
 
-/** Whether what was sent may be sent again under another key. In a table that has gone back, the number of a version comes again. */
-const isSentAgain = () => ledger.differedAt > 0 || hasCarrierMoved() || ledger.hasGoneBack;
+/**
+ * Whether what was sent may be sent again under another key. In a table that has gone back, the number of a version comes again. A release
+ * that sends more makes other calls.
+ */
+const isSentAgain = () => ledger.differedAt > 0 || hasCarrierMoved() || ledger.hasGoneBack || isReleased();
 
 const judgeReceipt = (request: string, { attachment, state, sent }: Item) => {
   if (ledger.wasCheckedOut || isUnseen()) return;
