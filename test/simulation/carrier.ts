@@ -46,8 +46,9 @@ export type Character = {
   /** The time at which the product gets another address: of another carrier, or another one of the same. */
   readonly movesAt: number | undefined;
   readonly isSame: boolean;
-  /** The time at which it gets the first carrier's again, which has cleared its cart. */
+  /** The time at which it gets the first carrier's again. That one may have cleared its cart, and then comes back under a new name. */
   readonly movesBackAt: number | undefined;
+  readonly hasCleared: boolean;
   /** The time from which a release that sends more is deployed. */
   readonly releasedAt: number | undefined;
   /** Whether it removes the letters that it refuses from its cart. */
@@ -104,12 +105,19 @@ let carrier: ReturnType<typeof newCarrier>;
 
 export const beginCarrier = (character: Character, callbacks: Callbacks): void => {
   carrier = newCarrier(character, callbacks);
-  const { movesBackAt } = character;
+  const { movesBackAt, hasCleared, isSame } = character;
   const [first] = carrier.carts;
-  if (movesBackAt !== undefined) after(movesBackAt, () => first.checked_out || forget(first), outside);
+  if (movesBackAt !== undefined && hasCleared && !isSame)
+    after(movesBackAt, () => first.checked_out || forget(first), outside);
 };
 
-export const isSameCarrier = (): boolean => carrier?.character.isSame ?? true;
+/** The name of the carrier whose address a task has. */
+export const carrierNameOf = (task: Task): string => {
+  const { isSame = true, hasCleared, movesBackAt = Number.POSITIVE_INFINITY } = carrier?.character ?? {};
+  if (isSame) return "carrier";
+  if (addressOf(task) === 1) return "carrier-2";
+  return hasCleared && task.startedAt >= movesBackAt ? "carrier-3" : "carrier";
+};
 
 /**
  * The number of the carrier whose address a task has. For five minutes after a deployment, functions may have either. Back and forth, the

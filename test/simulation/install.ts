@@ -7,7 +7,7 @@ import promises from "node:timers/promises";
 import { S3Client } from "@aws-sdk/client-s3";
 import { SFNClient } from "@aws-sdk/client-sfn";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { addressOf, isCarrierAdapted, isOfLaterRelease, isSameCarrier, requestCarrier } from "./carrier.ts";
+import { addressOf, carrierNameOf, isCarrierAdapted, isOfLaterRelease, requestCarrier } from "./carrier.ts";
 import { sendToS3 } from "./files.ts";
 import { sendToStepFunctions } from "./people.ts";
 import { sendToTable } from "./table.ts";
@@ -68,7 +68,7 @@ const environment = {
     return isCarrierAdapted() ? `adapter${suffix()}` : "";
   },
   get CARRIER_NAME() {
-    return isSameCarrier() ? "carrier" : `carrier${suffix()}`;
+    return carrierNameOf(currentTask());
   },
   get SENDS_MORE() {
     return isOfLaterRelease(currentTask()) ? "yes" : "";
