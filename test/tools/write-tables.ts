@@ -163,23 +163,17 @@ const limitsOfThings = (): Rows => {
 const settled: Readonly<Record<Meaning["settles"], string>> = {
   done: "done",
   accepted:
-    "the GET decides: `true`, or cannot say and has never said `false`: done; `false`: nothing, and the run asks again later",
-  gone: "withdrawn, if the carrier has not confirmed the attachment or an earlier DELETE may have acted. Else nothing: the run fails, and the next DELETE takes the same response",
+    "Patchbay asks with the GET. `true`: done. `false`: the run asks again later. The carrier cannot say: done, unless it has said `false` before",
+  gone: "withdrawn, if the carrier has not confirmed the attachment or an earlier DELETE may have acted. Else the run fails, and the next DELETE takes the same response",
   differs: "once no attempt may still act: the cart differs from the manifest, so the run forwards again what differs",
-  refused: "refused, once no attempt may still act",
+  refused: "refused, once no attempt may still act; letters that a refusal of the POST names, at once",
   conflict:
-    "once no attempt may still act. To the POST, the GET decides: `true`: done; `false`: the run fails, `refused` if the 409 has a `reason`; cannot say: done if the 409 is JSON without a `reason`, else a doubt. To a PUT or a DELETE: a doubt",
-  denied: "once no attempt may still act: nothing. The run fails, and its reason names what to look at",
-  nothing: "nothing: repeated later",
+    "once no attempt may still act. To the POST, Patchbay asks with the GET. `true`: done. `false`: the run fails, `refused` if the 409 has a `reason`. The carrier cannot say: done if the 409 is JSON without a `reason`, else an unknown outcome. To a PUT or a DELETE: an unknown outcome",
+  denied: "once no attempt may still act: the run fails, and its reason names what to look at",
+  nothing: "repeated later",
 };
 
-const responses = (): Rows =>
-  Object.values(meanings).map(({ response, acted, mayStillAct, settles }) => [
-    response,
-    acted,
-    mayStillAct ? "until the longest time of one attempt has passed once more" : "no",
-    settled[settles],
-  ]);
+const responses = (): Rows => Object.entries(settled).map(([settles, then]) => [`\`${settles}\``, then]);
 
 /** What a row means to an engineer of the carrier. */
 const forCarriers: Readonly<Record<Exclude<Meaning["settles"], "nothing">, string>> = {
@@ -230,7 +224,7 @@ const tables: Readonly<Record<string, Table>> = {
   alarms: { file: "infra/runbook.md", head: ["alarm", "topic", "raised", "ends within", "what to do"], rows: alarms },
   responses: {
     file: "shared/checkout/README.md",
-    head: ["response", "it has acted", "it may still act", "settles"],
+    head: ["settles", "then"],
     rows: responses,
   },
   contract: { file: "docs/carrier.md", head: ["response", "meaning"], rows: contract },
