@@ -195,7 +195,7 @@ const truth = () => ({
   ...missingFrom(cartNow()),
   open: forwardable()
     .flatMap(receiptsBelow)
-    .filter(({ state }) => state === "pending" || state === "refused").length,
+    .filter(({ state, held }) => state === "pending" || state === "refused" || held === "perhaps").length,
 });
 type Truth = ReturnType<typeof truth>;
 
@@ -400,7 +400,7 @@ const judgeHeld = (named: string, item: Item, held: Cart["held"][string] | undef
 const isAsConfirmed = ({ request_id, attachment_id, idempotency_key }: Cart["held"][string]) => {
   const receipt = receiptsBelow(request_id).find(({ attachment }) => attachment === attachment_id);
   const isLater = (key: unknown) => ledger.contentOf.get(String(key))?.includes('"release"');
-  return receipt?.state !== "forwarded" || isLater(receipt.key) === isLater(idempotency_key);
+  return receipt?.state !== "forwarded" || receipt.held !== "yes" || isLater(receipt.key) === isLater(idempotency_key);
 };
 
 /** After the table has gone back, a key may come again, and the carrier repeats its earlier response. Its cart is compared all the same. */
