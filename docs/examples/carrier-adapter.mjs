@@ -21,7 +21,7 @@ const formOf = async (metadata, { url, sha256, content_type: type, filename }) =
   return form;
 };
 
-/** Sends a request. `fetch` would return a 2xx that comes before the whole body was sent, and would not send the rest. */
+/** Sends a request. If the carrier responds early, `fetch` stops sending the body, and reports success. */
 const send = (url, options, body) =>
   new Promise((resolve, reject) => {
     const { request } = url.startsWith("https:") ? https : http;

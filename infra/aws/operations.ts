@@ -16,8 +16,8 @@ import type { Deployment } from "./function.ts";
 import { arnOf } from "./grants.ts";
 
 /**
- * Creates the alarms, their two topics and the dashboard. Pages are for what cannot wait until the next working day: requests fail,
- * checkouts end without a result, or events would be lost. infra/runbook.md describes what to do about each.
+ * Creates the alarms, their two topics and the dashboard. A page cannot wait until the next working day: requests fail, checkouts end
+ * without a result, or events will be lost. infra/runbook.md describes what to do about each.
  */
 export const createOperations = (scope: Construct, deployment: Deployment, monitored: Monitored) => {
   const { settings, storage } = deployment;

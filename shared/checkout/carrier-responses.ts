@@ -27,7 +27,7 @@ export const meanings = {
     settles: "done",
   },
   unplaced: {
-    response: "the same to the POST, with `checked_out: false`: some carriers place the order after that",
+    response: "the same to the POST, with `checked_out: false` (some carriers place the order later)",
     acted: "yes",
     mayStillAct: true,
     settles: "accepted",

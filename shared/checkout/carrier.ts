@@ -25,7 +25,7 @@ const attachmentPath = (order: string, request: string, attachment: string) =>
 const endOf = (in_flight_until: string | null, bytes: number) =>
   in_flight_until === null ? {} : { endsBy: Date.parse(in_flight_until) - lateMs(bytes) };
 
-/** What the carrier gets beside the file. */
+/** What the carrier gets with the file. */
 export const metadataOf = (
   request: string,
   { attachment, sent, bytes, sha256 }: Pick<Receipt, "attachment" | "sent" | "bytes" | "sha256">,

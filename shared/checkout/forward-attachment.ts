@@ -51,7 +51,7 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   const { attachment, receipt } = planned;
   const announced = announcement(target, planned, new Date());
   const before = known(target, receipt);
-  if (before && announced.version !== before.version && isInFlight(before))
+  if (before && announced.key !== before.key && isInFlight(before))
     return waitForCall(before, `${subject(request, before)} cannot be sent with its new metadata yet`);
   const outdated = receipt && (await resultIfOutdated(target, announced));
   if (outdated) return outdated;

@@ -129,8 +129,8 @@ const Verdicts = z.object({ attachments: z.array(z.unknown()) });
 const Verdict = z.object({ request_id: z.string(), id: z.string(), reason: z.catch(z.string(), "") });
 
 /**
- * Returns the writes of the verdicts on letters in the carrier's refusal to check the cart out. Their transactions each have one more
- * write. A verdict without a reason has that of the refusal. Ignores verdicts that are malformed, and those on anything that the carrier
+ * Returns the writes of the verdicts on letters in the carrier's refusal to check the cart out. Their transactions each have two more
+ * writes. A verdict without a reason has that of the refusal. Ignores verdicts that are malformed, and those on anything that the carrier
  * has not confirmed for this order.
  */
 export const verdictWrites = async (

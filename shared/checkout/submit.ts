@@ -115,7 +115,8 @@ const ask = async (submission: Submission): Promise<StepResult> => {
   if (answer.cart === "checked out") return finish(submission);
   if (answer.cart === "later") return postpone(submission, withoutAnswer(answer), doubt);
   const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;
-  if (answer.cart === "cannot say" && isSealed) return checkOutCart(submission);
+  // With a refusal, some carriers drop the letters that it names, so that call is not repeated.
+  if (answer.cart === "cannot say" && isSealed && before.key !== "") return checkOutCart(submission);
   const known = { calls_end_by: later(new Date(), calls_end_by, 0), ...nothingToRetry };
   return conclude(submission, { ...known, ...decidedOpen }, roundOf(state));
 };
@@ -195,9 +196,11 @@ const recordResponse = async (sent: Sent, sentAt: number): Promise<StepResult> =
   if (settles === "accepted")
     return askWhenAccepted(sent, Object(response.json).checked_out === false ? "open" : "unsaid");
   const outcome_unknown = before.outcome_unknown || response.mayHaveActed;
-  // The same call of another copy of this step, or of one that was killed, may still be in flight.
-  const isInFlight = response.mayStillAct || Date.parse(before.calls_end_by) > sentAt;
+  // The same call of another copy of this step, or of one that was killed, may still be in flight. Without a doubt, there is none, although
+  // another function's clock may be ahead.
+  const isInFlight = response.mayStillAct || (before.outcome_unknown && Date.parse(before.calls_end_by) > sentAt);
   if (settles === "nothing" || isInFlight) {
+    if (settles === "refused" && (await recordVerdicts(sent)) === undefined) return lookAgain(sent);
     const last_answer = describeFailure(response);
     const giveUp = `The carrier gave no usable response for too long to check the cart out: ${last_answer}. ${startAgain}`;
     const inFlight = secondsUntil(sent.learnt.calls_end_by ?? "", new Date());
@@ -237,15 +240,26 @@ const correctReceipts = async (sent: Sent): Promise<StepResult> => {
 const moved = ({ order_id }: RunRef) =>
   ({ update: keys.order(order_id), add: { receipts_version: 1 }, when: { exists: true } }) as const;
 
-/** Records the verdicts on letters that a refusal contains, then ends the run. Without a reason, one that names no letter of the cart is a fault. */
+/**
+ * Records the verdicts on letters that a refusal contains, so that these are sent again before the cart's next checkout. They move the
+ * order's version: if another copy's call checks the cart out without such a letter, it counts as late. Returns how many transactions that
+ * took, or undefined if another copy has called since. Then that copy decides, as in `conclude`.
+ */
+const recordVerdicts = async (sent: Sent): Promise<number | undefined> => {
+  const { ref, receipts, response, before } = sent;
+  const run = { update: keys.checkout(ref.order_id), set: { sealed: false, key: "" }, when: { equals: asKnown(sent) } };
+  const order = { update: keys.order(ref.order_id), add: { attachments_version: 1 }, when: { exists: true } } as const;
+  const verdicts = await verdictWrites(ref, receipts, response, before.cart);
+  for (const some of verdicts) if (await transact({ ...some, run, order })) return undefined;
+  return verdicts.length;
+};
+
+/** Ends the run. A refusal without a reason that names no letter of the cart is a fault. */
 const stopRefused = async (sent: Sent) => {
-  const { ref, receipts, response, announced } = sent;
-  // If another copy has called since, that copy decides, as in `conclude`.
-  const when = { equals: asKnown(sent) };
-  const run = { update: keys.checkout(ref.order_id), set: { calls_end_by: announced }, when };
-  const verdicts = await verdictWrites(ref, receipts, response, sent.before.cart);
-  for (const some of verdicts) if (await transact({ ...some, run })) return lookAgain(sent);
-  const isRefused = verdicts.length > 0 || response.reason !== null;
+  const { response } = sent;
+  const verdicts = await recordVerdicts(sent);
+  if (verdicts === undefined) return lookAgain(sent);
+  const isRefused = verdicts > 0 || response.reason !== null;
   const words = isRefused ? describeRefusal(response) : describeDenial(response);
   const reason = `The carrier refused to check the cart out: ${words}`;
   return stop(sent, { ...decidedOpen, failure: isRefused ? "refused" : "fault", reason });

@@ -27,7 +27,7 @@ type Channel = "sms" | "mms";
 const Endpoint = z.string().check(z.trim(), z.maxLength(limits.endpointLength), wellFormed());
 const error = "must be given only once";
 
-/** A message would be delivered twice to an endpoint that is given twice. Judged beside the problems of single endpoints. */
+/** A message would be delivered twice to an endpoint that is given twice. This is reported together with problems of single endpoints. */
 const onlyOnce = z.check<string[]>(
   ({ value, issues }) => {
     for (const [index, input] of value.entries())

@@ -46,8 +46,11 @@ export type Character = {
   /** The time at which the product gets another address: of another carrier, or another one of the same. */
   readonly movesAt: number | undefined;
   readonly isSame: boolean;
-  /** The time at which it gets the first carrier's again, which has cleared its cart. */
+  /** The time at which it gets the first carrier's again. That one may have cleared its cart, and then comes back under a new name. */
   readonly movesBackAt: number | undefined;
+  readonly hasCleared: boolean;
+  /** The time from which a release that sends more is deployed. */
+  readonly releasedAt: number | undefined;
   /** Whether it removes the letters that it refuses from its cart. */
   readonly drops: boolean;
   /** The time during which a page responds to every call, and that response. */
@@ -86,10 +89,13 @@ const newCarrier = (character: Character, callbacks: Callbacks, cart = emptyCart
   /** A copy of the cart, to which it may be restored. */
   backup: undefined as Cart | undefined,
   hasLied: false,
+  hasDropped: false,
   /** Whether it has had a fault other than a delay. */
   hasFailed: false,
   /** The tasks whose last attempt got a 2xx to a GET that does not report whether the cart is checked out. */
   saidNothingTo: new WeakSet<Task>(),
+  /** The letters that the last response to a task has refused. */
+  refusedTo: new WeakMap<Task, readonly string[]>(),
   connections: new Map<string, { second: HttpResponse | undefined }>(),
   /** The calls in progress, by path and key. */
   processing: new Set<string>(),
@@ -99,12 +105,19 @@ let carrier: ReturnType<typeof newCarrier>;
 
 export const beginCarrier = (character: Character, callbacks: Callbacks): void => {
   carrier = newCarrier(character, callbacks);
-  const { movesBackAt } = character;
+  const { movesBackAt, hasCleared, isSame } = character;
   const [first] = carrier.carts;
-  if (movesBackAt !== undefined) after(movesBackAt, () => first.checked_out || forget(first), outside);
+  if (movesBackAt !== undefined && hasCleared && !isSame)
+    after(movesBackAt, () => first.checked_out || forget(first), outside);
 };
 
-export const isSameCarrier = (): boolean => carrier?.character.isSame ?? true;
+/** The name of the carrier whose address a task has. */
+export const carrierNameOf = (task: Task): string => {
+  const { isSame = true, hasCleared, movesBackAt = Number.POSITIVE_INFINITY } = carrier?.character ?? {};
+  if (isSame) return "carrier";
+  if (addressOf(task) === 1) return "carrier-2";
+  return hasCleared && task.startedAt >= movesBackAt ? "carrier-3" : "carrier";
+};
 
 /**
  * The number of the carrier whose address a task has. For five minutes after a deployment, functions may have either. Back and forth, the
@@ -116,6 +129,14 @@ export const addressOf = ({ name, startedAt }: Task): 0 | 1 => {
   const isOver = startedAt > movesAt + (carrier.character.compares ? 300_000 : 0);
   return isOver || chance(`${name} is new`) < 0.5 ? 1 : 0;
 };
+
+/** Whether a task is of a release that sends more. For five minutes after its deployment, functions may be of either. */
+export const isOfLaterRelease = ({ name, startedAt }: Task): boolean => {
+  const { releasedAt = Number.POSITIVE_INFINITY } = carrier?.character ?? {};
+  return startedAt >= releasedAt && (startedAt > releasedAt + 300_000 || chance(`${name} is later`) < 0.5);
+};
+
+export const isReleased = (): boolean => elapsed() >= (carrier.character.releasedAt ?? Number.POSITIVE_INFINITY);
 
 export const hasCarrierMoved = (): boolean =>
   !carrier.character.isSame && elapsed() > (carrier.character.movesAt ?? Number.POSITIVE_INFINITY);
@@ -140,6 +161,12 @@ export const isCarrierAdapted = (): boolean => carrier?.character.isAdapted ?? f
 
 /** Whether it has denied that a checked-out cart is checked out. */
 export const hasCarrierLied = (): boolean => carrier.hasLied;
+
+/** Whether nobody can tell whether an earlier call has checked out the cart from which it has dropped letters. */
+export const isUnknown = (): boolean => {
+  const { cannotSay, canAlwaysSay } = carrier.character;
+  return carrier.hasDropped && (cannotSay !== undefined || !canAlwaysSay);
+};
 
 /** Whether somebody else's words may have confirmed what it was not asked to compare, because its cart takes nothing more. */
 export const isUnseen = (): boolean => carrier.hasLied && carrier.character.compares !== undefined;
@@ -249,10 +276,27 @@ const refusedIn = ({ held }: Cart): Reply | undefined => {
   const attachments = refused.map(({ request_id, attachment_id: id }) => ({ request_id, id, ...own }));
   for (const { request_id, id } of attachments) {
     carrier.onRefused(`${request_id}/${id}`);
-    if (carrier.character.drops) delete held[`${request_id}/${id}`];
   }
+  if (carrier.character.drops && carrier.character.compares)
+    for (const { request_id, id } of attachments) delete held[`${request_id}/${id}`];
   return { status, body: { ...Object(body), attachments } };
 };
+
+/**
+ * Drops what a carrier that does not compare its cart has refused, once the task with its response has recorded something. If the response
+ * is lost, nothing shows what is missing.
+ */
+export const dropRefused = (task: Task): void => {
+  const { character, refusedTo, carts } = carrier;
+  const places = refusedTo.get(task);
+  refusedTo.delete(task);
+  if (!places || !character.drops || character.compares) return;
+  carrier.hasDropped = true;
+  for (const { held } of carts) for (const place of places) delete held[place];
+};
+
+const placesIn = ({ body }: Reply): string[] =>
+  (Object(body).attachments ?? []).map((one: { request_id: string; id: string }) => `${one.request_id}/${one.id}`);
 
 const placeIn = (path: string) => path.replace(/^.*\/requests\/(\w+)\/attachments\/(\w+)$/, "$1/$2");
 
@@ -373,6 +417,7 @@ const attempt = (named: string, call: Call, signal: AbortSignal, where: string) 
         const isUsable = typeof Object(reply.body).checked_out === "boolean";
         if (call.method === "GET" && reply.status < 300 && !isUsable) carrier.saidNothingTo.add(task);
         carrier.onAnswered(task, call, reply);
+        if (call.method === "POST" && reply.status === 422) carrier.refusedTo.set(task, placesIn(reply));
         resolve(responseOf(reply));
       };
       after(ms, arrive, task);

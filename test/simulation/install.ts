@@ -7,7 +7,7 @@ import promises from "node:timers/promises";
 import { S3Client } from "@aws-sdk/client-s3";
 import { SFNClient } from "@aws-sdk/client-sfn";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { addressOf, isCarrierAdapted, isSameCarrier, requestCarrier } from "./carrier.ts";
+import { addressOf, carrierNameOf, isCarrierAdapted, isOfLaterRelease, requestCarrier } from "./carrier.ts";
 import { sendToS3 } from "./files.ts";
 import { sendToStepFunctions } from "./people.ts";
 import { sendToTable } from "./table.ts";
@@ -68,7 +68,10 @@ const environment = {
     return isCarrierAdapted() ? `adapter${suffix()}` : "";
   },
   get CARRIER_NAME() {
-    return isSameCarrier() ? "carrier" : `carrier${suffix()}`;
+    return carrierNameOf(currentTask());
+  },
+  get SENDS_MORE() {
+    return isOfLaterRelease(currentTask()) ? "yes" : "";
   },
   CARRIER_TOKEN: "simulated-carrier",
   STATE_MACHINE_ARN: "arn:aws:states:us-east-1:000000000000:stateMachine:checkout",
@@ -77,7 +80,7 @@ const environment = {
 
 export const install = (): void => {
   // An object of its own is much faster to read than that of Node.
-  const { CARRIER_URL: _, CARRIER_FUNCTION: __, CARRIER_NAME: ___, ...inherited } = process.env;
+  const { CARRIER_URL: _, CARRIER_FUNCTION: __, CARRIER_NAME: ___, SENDS_MORE: ____, ...inherited } = process.env;
   const value = Object.defineProperties(inherited, Object.getOwnPropertyDescriptors(environment));
   Object.defineProperty(process, "env", { value });
   Object.assign(globalThis, { Date: VirtualDate, setTimeout, clearTimeout });

@@ -76,6 +76,7 @@ const decisions = {
   "carrier moves back": 0.2,
   "carrier keeps its name": 0.3,
   "carrier maintenance": 0.9,
+  "a release sends more": 0.1,
   "carrier under maintenance": 0.05,
   "carrier loses its cart": 0.05,
   "table goes back": 0.05,
@@ -190,7 +191,6 @@ const disturbances = [
   "carrier loses its cart",
   "table goes back",
   "customer keeps changing",
-  "process skewed",
   "operator starts twice",
   "operator aborts",
   "operator redrives",
@@ -281,6 +281,29 @@ export const mixes: Readonly<Record<string, Mix>> = {
     },
     share: 0.5,
     least: 0.4,
+  },
+  "drops what it refuses": {
+    kinds: {
+      "carrier refuses a letter": 1,
+      "carrier drops what it refuses": 1,
+      "carrier compares": 0,
+      ...kinds("carrier POST", ["broken after", "no response", "unavailable after", "unavailable", "delayed"], 0.5),
+      "invocation twice": 0.5,
+      "process slow": 0.5,
+    },
+    share: 0.5,
+    least: 0.4,
+  },
+  "another release": {
+    kinds: {
+      "a release sends more": 1,
+      ...kinds("carrier PUT", ["unavailable, acts late", "broken, acts late"], 0.5),
+      ...kinds("carrier POST", ["unavailable", "429", "a proxy's refusal"], 0.6),
+      ...reactions,
+      "process killed": 0.03,
+    },
+    share: 0.5,
+    least: 0.3,
   },
   "another carrier": {
     kinds: {

@@ -10,11 +10,14 @@ import { checkInvariants } from "../support/models/invariants.ts";
 import {
   allCarts,
   cartNow,
+  dropRefused,
   hasCarrierFailed,
   hasCarrierLied,
   hasCarrierMoved,
   hasCarrierSaidNothingTo,
   isCarrierSilent,
+  isReleased,
+  isUnknown,
   isUnseen,
 } from "./carrier.ts";
 import { isClean, storedObjects } from "./files.ts";
@@ -58,6 +61,7 @@ export const judgeCommit = (changes: readonly Change[], task: Task): void => {
       ledger.names.set(idOf(after), `request ${forwardable().length}, added`);
     if (isOrder(key)) judgeOrder(before, after);
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after, task);
+    if (key.sk === "CHECKOUT") dropRefused(task);
     if (key.sk === "CHECKOUT" && confirmedTo.delete(task))
       hold("a 2xx is recorded at once", after?.checked_out === true, task.name);
     if (key.sk.startsWith("RECEIPT#") && after) noteAnnouncement(task, key, before ?? {}, after);
@@ -96,6 +100,7 @@ const judgeVerdict = (key: Key, receipt: Item) => {
 export const noteRestore = (): void => {
   sinceFinish = [];
   ledger.hasGoneBack = true;
+  ledger.checkoutKeys.clear();
   ledger.wasCheckedOut ||= ledger.isCheckedOut && orderItem().state === "CART";
   noteLock(runItem());
 };
@@ -165,7 +170,8 @@ const judgeRun = (before: Item, after: Item, task: Task) => {
   if (ends("STOPPING") && after.failure === "refused" && before.outcome_unknown)
     ledger.decidedAt.set(String(before.key), elapsed());
   hold("a 2xx is never forgotten", !before.checked_out || after.checked_out === true, named);
-  const isOpenOrDenied = !cartNow().checked_out || ledger.wasCheckedOut || (hasCarrierLied() && !before.checked_out);
+  const isDenied = (hasCarrierLied() && !before.checked_out) || isUnknown();
+  const isOpenOrDenied = !cartNow().checked_out || ledger.wasCheckedOut || isDenied;
   if (ledger.isUndisturbed)
     hold("a run that nothing disturbs succeeds", !ends("STOPPING", "FAILED", "CRASHED"), String(after.reason));
   if (ends("CRASHED")) hold("only a run whose execution has ended has crashed", !isKnownToRun(run), named);
@@ -379,12 +385,22 @@ const judgeCart = (cart: Cart) => {
 const judgeHeld = (named: string, item: Item, held: Cart["held"][string] | undefined) => {
   // What was deleted since the order had the version that is sealed may be withdrawn, or stay as it was.
   if (ledger.deletedAt.has(idOf(item))) return;
-  hold("nothing is missed", held !== undefined, named);
+  // While a run waits because a letter was refused, another copy's call may check out the cart from which the carrier has dropped it.
+  const isRefused = runItem().outcome_unknown === true && runItem().key === "";
+  hold("nothing is missed", held !== undefined || isRefused, named);
   if (!held) return;
   // A change after the seal may also have been sent.
   const current = ledger.versions.get(idOf(item))?.filter(({ version }) => Number(version) >= Number(item.version));
   hold("the carrier has the metadata as of the seal", current?.some((one) => isSent(held, one)) ?? false, named);
+  hold("the carrier has what was confirmed last", isAsConfirmed(held), named);
   hold("the carrier has the file", held.sha256 === item.sha256 && held.bytes === item.bytes, named);
+};
+
+/** Whether the carrier has a letter as the release has sent it whose call was confirmed last. */
+const isAsConfirmed = ({ request_id, attachment_id, idempotency_key }: Cart["held"][string]) => {
+  const receipt = receiptsBelow(request_id).find(({ attachment }) => attachment === attachment_id);
+  const isLater = (key: unknown) => ledger.contentOf.get(String(key))?.includes('"release"');
+  return receipt?.state !== "forwarded" || isLater(receipt.key) === isLater(idempotency_key);
 };
 
 /** After the table has gone back, a key may come again, and the carrier repeats its earlier response. Its cart is compared all the same. */
@@ -417,8 +433,11 @@ export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): 
     hold("check finds nothing", level !== "violation", `${rule}: ${at}: ${detail}`);
 };
 
-/** Whether what was sent may be sent again under another key. In a table that has gone back, the number of a version comes again. */
-const isSentAgain = () => ledger.differedAt > 0 || hasCarrierMoved() || ledger.hasGoneBack;
+/**
+ * Whether what was sent may be sent again under another key. In a table that has gone back, the number of a version comes again. A release
+ * that sends more makes other calls.
+ */
+const isSentAgain = () => ledger.differedAt > 0 || hasCarrierMoved() || ledger.hasGoneBack || isReleased();
 
 const judgeReceipt = (request: string, { attachment, state, sent }: Item) => {
   if (ledger.wasCheckedOut || isUnseen()) return;

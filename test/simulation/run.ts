@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { text } from "node:stream/consumers";
 import { ArgumentError, fail, parseArguments } from "../../infra/local/command.ts";
-import { make, mistakes } from "./mistakes.ts";
+import { laterRelease, make, mistakes } from "./mistakes.ts";
 import { mixes } from "./mixes.ts";
 
 /** `npm run simulate`: checks orders out under random faults, in virtual time. */
@@ -92,6 +92,7 @@ const runHere = async ({
 }: Options): Promise<Summary> => {
   const made = mistake === undefined ? undefined : mistakes[mistake];
   if (made) make(made);
+  make(laterRelease);
   const { install } = await import("./install.ts");
   install();
   const { runSchedule } = await import("./schedule.ts");

@@ -189,8 +189,9 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
       movesAt !== undefined && isSo("carrier moves back")
         ? movesAt + between("moves back", 600_000, 2_400_000)
         : undefined,
-    // If the response is lost, only a comparison can show what is missing.
-    drops: isSo("carrier drops what it refuses") && (isSo("carrier compares") || mix === "calm"),
+    hasCleared: chance("has cleared its cart") < 0.5,
+    releasedAt: isSo("a release sends more") ? between("released at", 1, 60_000) : undefined,
+    drops: isSo("carrier drops what it refuses"),
     maintenance: maintenanceOf(isSo),
     gone: { status: pick("gone", [200, 404, 410]), body: missing },
     guardsKeys: isSo("carrier guards keys"),

@@ -5,7 +5,7 @@ import { App } from "aws-cdk-lib";
 import { CfnAlarm } from "aws-cdk-lib/aws-cloudwatch";
 import * as z from "zod/mini";
 import cdk from "../../cdk.json" with { type: "json" };
-import { leavesOf, usageOf } from "../../infra/admin/cli/usage.ts";
+import { usageOf } from "../../infra/admin/cli/usage.ts";
 import { createProgram } from "../../infra/admin/program.ts";
 import { allFunctions } from "../../infra/aws/bundle.ts";
 import { readSettings, Stage, settingDescriptions } from "../../infra/aws/settings.ts";
@@ -24,8 +24,8 @@ import { routes } from "../../shared/routes.ts";
 
 const help = `Usage: npm run tables -- [options]
 
-Writes the tables of settings, environment variables, alarms, limits and commands into the documents, from the code. Of an
-alarm, the document has what to do about it: that column is kept.
+Writes the tables that derive from the code into the documents, between their markers. It keeps the alarms' column "what to do",
+which only the runbook has.
 
   --check  write nothing, and exit with 1 if a table differs from the code
   --help   print this help`;
@@ -40,14 +40,17 @@ const settings = (): Rows => {
   const defaults: Values = z.parse(Stage, {});
   const inProduction: Values = { ...defaults, ...production };
   return Object.entries(settingDescriptions).map(([name, text]) => {
-    const [byDefault, set] = [code(defaults[name]), code(inProduction[name])];
-    return [`\`${name}\``, byDefault, set === byDefault ? "" : set, text];
+    const [byDefault, set] = [defaults, inProduction].map((values) =>
+      values[name] === null ? "" : code(values[name]),
+    );
+    return [`\`${name}\``, byDefault ?? "", set && set !== byDefault ? set : "", text];
   });
 };
 
 const environment = (): Rows => {
   const values: Values = defaults;
-  return Object.entries(variables).map(([name, text]) => {
+  const settable = Object.entries(variables).filter(([, text]) => !text.startsWith("set by Lambda"));
+  return settable.map(([name, text]) => {
     return [`\`${name}\``, values[name] === undefined ? "" : `\`${values[name]}\``, text];
   });
 };
@@ -138,7 +141,11 @@ const limitRows = {
     "422 `malformed`",
   ],
   idempotencyKey: ["an `Idempotency-Key`", characters(limits.idempotencyKey.length), length],
-  idempotencySeconds: ["how long it is known", `${limits.idempotencySeconds / 3600} hours`, "a new request"],
+  idempotencySeconds: [
+    "how long an `Idempotency-Key` is known",
+    `${limits.idempotencySeconds / 3600} hours`,
+    "a new request",
+  ],
   accountLevels: ["levels of an account tree", number(limits.accountLevels), refused],
   permissions: ["permissions of a user", number(limits.permissions), refused],
   permissionLength: ["a permission", characters(limits.permissionLength), refused],
@@ -147,26 +154,26 @@ const limitRows = {
   onBehalfOfLength: ["`on_behalf_of`", characters(limits.onBehalfOfLength), refused],
 } satisfies Record<keyof typeof limits | "endBytes", readonly string[]>;
 
+/** Things with the same limit share a line. */
+const limitsOfThings = (): Rows => {
+  const alike = Map.groupBy<string, readonly string[]>(Object.values(limitRows), ([, ...limit]) => limit.join());
+  return Array.from(alike.values(), (same) => [same.map(([thing]) => thing).join("; "), ...(same[0]?.slice(1) ?? [])]);
+};
+
 const settled: Readonly<Record<Meaning["settles"], string>> = {
   done: "done",
   accepted:
-    "the GET decides: `true`, or cannot say and has never said `false`: done; `false`: nothing, and the run asks again later",
-  gone: "withdrawn, if the carrier has not confirmed the attachment or an earlier DELETE may have acted. Else nothing: the run fails, and the next DELETE takes the same response",
+    "Patchbay asks with the GET. `true`: done. `false`: the run asks again later. The carrier cannot say: done, unless it has said `false` before",
+  gone: "withdrawn, if the carrier has not confirmed the attachment or an earlier DELETE may have acted. Else the run fails, and the next DELETE takes the same response",
   differs: "once no attempt may still act: the cart differs from the manifest, so the run forwards again what differs",
-  refused: "refused, once no attempt may still act",
+  refused: "refused, once no attempt may still act; letters that a refusal of the POST names, at once",
   conflict:
-    "once no attempt may still act. To the POST, the GET decides: `true`: done; `false`: the run fails, `refused` if the 409 has a `reason`; cannot say: done if the 409 is JSON without a `reason`, else a doubt. To a PUT or a DELETE: a doubt",
-  denied: "once no attempt may still act: nothing. The run fails, and its reason names what to look at",
-  nothing: "nothing: repeated later",
+    "once no attempt may still act. To the POST, Patchbay asks with the GET. `true`: done. `false`: the run fails, `refused` if the 409 has a `reason`. The carrier cannot say: done if the 409 is JSON without a `reason`, else an unknown outcome. To a PUT or a DELETE: an unknown outcome",
+  denied: "once no attempt may still act: the run fails, and its reason names what to look at",
+  nothing: "repeated later",
 };
 
-const responses = (): Rows =>
-  Object.values(meanings).map(({ response, acted, mayStillAct, settles }) => [
-    response,
-    acted,
-    mayStillAct ? "until the longest time of one attempt has passed once more" : "no",
-    settled[settles],
-  ]);
+const responses = (): Rows => Object.entries(settled).map(([settles, then]) => [`\`${settles}\``, then]);
 
 /** What a row means to an engineer of the carrier. */
 const forCarriers: Readonly<Record<Exclude<Meaning["settles"], "nothing">, string>> = {
@@ -187,13 +194,14 @@ const contract = (): Rows => {
   });
 };
 
-/** A line for each command or group of commands, with its required parameters. */
 const program = await createProgram();
 
+/** A line for each command, with its required parameters, or for each group, with the names of its commands. */
 const commands = (): Rows =>
   program.commands.map((command) => {
-    const usages = leavesOf(command).map((one) => usageOf(one).replace("Usage: patchbay ", ""));
-    return [usages.map((usage) => `\`${usage.replaceAll(/ \[--.*?\]/g, "")}\``).join(", "), command.description()];
+    const group = command.commands.map((one) => one.name()).join("|");
+    const usage = group ? `${command.name()} ${group}` : usageOf(command).replace("Usage: patchbay ", "");
+    return [`\`${usage.replaceAll(/ \[--.*?\]/g, "")}\``, command.description()];
   });
 
 const permissions = (): Rows => {
@@ -216,7 +224,7 @@ const tables: Readonly<Record<string, Table>> = {
   alarms: { file: "infra/runbook.md", head: ["alarm", "topic", "raised", "ends within", "what to do"], rows: alarms },
   responses: {
     file: "shared/checkout/README.md",
-    head: ["response", "it has acted", "it may still act", "settles"],
+    head: ["settles", "then"],
     rows: responses,
   },
   contract: { file: "docs/carrier.md", head: ["response", "meaning"], rows: contract },
@@ -226,7 +234,7 @@ const tables: Readonly<Record<string, Table>> = {
     head: ["resource", "in the cart", "checked out", "its own permission"],
     rows: permissions,
   },
-  limits: { file: "docs/limits.md", head: ["limit of", "", "beyond it"], rows: () => Object.values(limitRows) },
+  limits: { file: "docs/limits.md", head: ["limit of", "", "beyond it"], rows: limitsOfThings },
   commands: { file: "infra/admin/README.md", head: ["command", ""], rows: commands },
 };
 

@@ -42,7 +42,7 @@ const loggingCarrier = async (refusals: Map<string, [status: number, text: strin
     refusals.delete(call);
     const before = log.findLast((one) => one.request === request && one.attachment === attachment);
     const sent = method === "DELETE" && before ? before.sent : partsOf(form);
-    // Of a success, only the reason is kept.
+    // A success keeps only its reason.
     log.push({ method, request, attachment, sent, status, text: status < 300 ? done.reason : said });
     outgoing.writeHead(status).end(said);
   });

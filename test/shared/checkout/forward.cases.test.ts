@@ -278,6 +278,16 @@ describe("forwarding an order", () => {
     },
   );
 
+  it("an attempt without a response may still act after a later one that the carrier puts off", async () => {
+    const { request, first } = await attachedOne();
+    carrier.respondInTurn(504, 409);
+    await forwardOrder(first);
+    pass(5);
+    carrier.respondInTurn([429, { "Retry-After": "60" }]);
+    expect(await forwardOrder(first)).toMatchObject({ next: "WAIT_TO_FORWARD" });
+    expect(await receiptsOf(request)).toMatchObject([unsettled]);
+  });
+
   it.each<[string, CarrierResponse, object, object]>([
     ["204 withdraws", 204, { next: "SUBMIT" }, { state: "withdrawn", held: "no" }],
     [

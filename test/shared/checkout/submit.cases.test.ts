@@ -1,8 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
 import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carrier-token.ts";
-import { failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
+import { beginRun, failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
 import { forwardOrder } from "../../../shared/checkout/forward.ts";
+import { receiptsOf } from "../../../shared/checkout/plan.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
@@ -66,6 +67,15 @@ describe("the checkout of the cart", () => {
       false,
       [],
     ]);
+  });
+
+  it("is refused at once, although the clock of the run's first step was ahead", async () => {
+    const { order, ref, state } = await storedOrder(addMessagingNumbers);
+    await running(order, { run: "last", status: "FAILED" });
+    await beginRun(ref, new Date(Date.now() + 10_000));
+    const calls = carrier.respondInTurn(refuses(422, "no"));
+    expect(await submitOrder(await state())).toMatchObject(fails);
+    expect([calls, await isSealed(order)]).toEqual([["POST checkout"], false]);
   });
 
   const later = { "Retry-After": "60" };
@@ -354,6 +364,31 @@ describe("the checkout of the cart", () => {
       next: "DONE",
       reason: "Attachments that came too late for the carrier: 2 added or changed and not forwarded.",
     });
+  });
+});
+
+describe("a refusal of a letter after a call that may still act", () => {
+  const late = "Attachments that came too late for the carrier: 1 added or changed and not forwarded.";
+  it.each<[string, CarrierResponse, object, object]>([
+    ["is open sends the letter again, because the carrier may have dropped it", says(false), again, { key: "" }],
+    ["cannot be asked for does so, too", 404, again, { key: "" }],
+    ["is checked out says that the letter is not in it", says(true), done, { reason: late }],
+  ])("is followed by the question, and if the cart %s", async (_, answer, next, run) => {
+    const { order, request, own: id, first } = await attachedOne();
+    carrier.respondInTurn(204);
+    const { next: _submit, ...state } = await forwardOrder(first);
+    const named = JSON.stringify({ reason: "no", attachments: [{ request_id: request, id }] });
+    carrier.respondInTurn(503, [422, {}, named]);
+    const waiting = await submitOrder({ ...first, ...state });
+    expect(waiting).toMatchObject(wait(40));
+    expect([await readRun(order), await receiptsOf(request)]).toMatchObject([
+      { outcome_unknown: true, status: "RUNNING" },
+      [{ state: "refused", reason: "no" }],
+    ]);
+    pass(40);
+    const calls = carrier.respondInTurn(answer);
+    expect(await submitOrder({ ...first, ...waiting })).toMatchObject(next);
+    expect([calls, await readRun(order)]).toMatchObject([["GET cart"], { outcome_unknown: false, ...run }]);
   });
 });
 
