@@ -7,7 +7,7 @@ const ownTable = [
   "test/cost/*.test.ts",
   "test/faults/*.test.ts",
   "test/functions/tenants/*.test.ts",
-  "test/infra/admin/{apply,commands,erase,export,find,output,restore,today}.test.ts",
+  "test/infra/admin/{apply,commands,erase,export,find,output,restore,target,today}.test.ts",
   "test/infra/console/console.test.ts",
   "test/shared/checkout/metrics.test.ts",
   "test/shared/stored-items.test.ts",

@@ -1,11 +1,11 @@
 """Uses the client that openapi-python-client generates, against a running service."""
 
-from hashlib import sha256
 from io import BytesIO
 from os import environ
 from uuid import uuid4
 
 import httpx
+from letter import content, digest, equal
 from patchbay_client import AuthenticatedClient, models
 from patchbay_client.api.request_attachments import (
     complete_request_attachment_upload,
@@ -21,13 +21,6 @@ from patchbay_client.types import UNSET, File
 
 request = environ["REQUEST"]
 client = AuthenticatedClient(base_url=environ["URL"], token=environ["KEY"])
-content = b"%PDF-1.7 \xff\x00"
-digest = sha256(content).hexdigest()
-
-
-def equal(actual, expected):
-    if actual != expected:
-        raise AssertionError(f"{actual!r} is not {expected!r}")
 
 
 def by_form(name):

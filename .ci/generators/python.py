@@ -1,25 +1,18 @@
 """Uses the client that openapi-generator's python generates, against a running service."""
 
 from datetime import datetime
-from hashlib import sha256
 from os import environ
 from uuid import uuid4
 
 import openapi_client as api
 import urllib3
+from letter import content, digest, equal
 
 request = environ["REQUEST"]
 configuration = api.Configuration(host=environ["URL"], access_token=environ["KEY"])
 client = api.ApiClient(configuration)
 attachments = api.RequestAttachmentsApi(client)
 switches = api.SwitchesApi(client)
-content = b"%PDF-1.7 \xff\x00"
-digest = sha256(content).hexdigest()
-
-
-def equal(actual, expected):
-    if actual != expected:
-        raise AssertionError(f"{actual!r} is not {expected!r}")
 
 
 def errors_of(call):

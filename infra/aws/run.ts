@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { fail } from "../local/command.ts";
-import { cdk, readArguments } from "./cdk.ts";
+import { cdk, readArguments, requireKnownOptions } from "./cdk.ts";
 import { describeStack } from "./deployed-stack.ts";
 import { forgetEndpoint, recordEndpoint, useEmulator } from "./emulator.ts";
 
@@ -94,8 +94,12 @@ const destroy = async () => {
 };
 
 const programs: Readonly<Record<string, () => Promise<void>>> = { "deploy-local": deployLocal, destroy };
-const program = programs[script];
 
-if (!program) cdk([script, ...args]);
-else if (given.help) console.log(usages[script]);
-else await program().catch(fail);
+const run = async () => {
+  const [program, usage] = [programs[script], usages[script]];
+  if (given.help && usage) return console.log(usage);
+  requireKnownOptions(script, args);
+  return program ? program() : cdk([script, ...args]);
+};
+
+await run().catch(fail);

@@ -20,16 +20,16 @@ Paste these:
 
   # upload a letter of authorization to a request
   printf '%%PDF-1.7 signed' > /tmp/loa.pdf
-  curl -s ${url}/api/v1/requests/${request}/attachments \\
+  curl -sw '\\n' ${url}/api/v1/requests/${request}/attachments \\
     -H "Authorization: Bearer $KEY" \\
     -F type=request_attachment -F 'data[name]=Letter of authorization' -F 'data[file_hint]=LOA' \\
     -F 'data[file]=@/tmp/loa.pdf;type=application/pdf'
 
   # list the request's attachments
-  curl -s ${url}/api/v1/requests/${request}/attachments -H "Authorization: Bearer $KEY"
+  curl -sw '\\n' ${url}/api/v1/requests/${request}/attachments -H "Authorization: Bearer $KEY"
 
   # upload to the order: the attachment applies to every request in it
-  curl -s ${url}/api/v1/orders/${order}/attachments \\
+  curl -sw '\\n' ${url}/api/v1/orders/${order}/attachments \\
     -H "Authorization: Bearer $KEY" -F 'data[name]=Terms' -F 'data[file]=@/tmp/loa.pdf'
 
   # a file that is too large for a form: prepare an upload, send the file to storage, complete the upload
@@ -39,7 +39,7 @@ Paste these:
   curl -s -T /tmp/scan.bin -H 'Content-Type: ${large.content_type}' -H 'x-amz-checksum-sha256: ${checksum}' \\
     -H 'If-None-Match: *' \\
     "$(node -pe 'JSON.parse(process.argv[1]).data.url' "$UPLOAD")"
-  curl -s ${url}/api/v1/requests/${request}/uploads/$(node -pe 'JSON.parse(process.argv[1]).data.id' "$UPLOAD")/complete \\
+  curl -sw '\\n' ${url}/api/v1/requests/${request}/uploads/$(node -pe 'JSON.parse(process.argv[1]).data.id' "$UPLOAD")/complete \\
     -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
     -d '{"type": "request_attachment", "data": {"name": "Scan"}}'
 

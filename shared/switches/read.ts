@@ -38,13 +38,8 @@ export const includedAccount = async ({ account }: Switch, include: Include): Pr
 };
 
 /** Reads switches. Leaves out those that were deleted after their entries were read. */
-export const readSwitches = async (ids: readonly string[]): Promise<Switch[]> => {
-  const found = await getMany(ids.map((id) => keys.switch(id)));
-  return parseReadable(
-    Switch,
-    found.filter((item) => item !== undefined),
-  );
-};
+export const readSwitches = async (ids: readonly string[]): Promise<Switch[]> =>
+  parseReadable(Switch, await getMany(ids.map((id) => keys.switch(id))));
 
 type Query = PageQuery & { readonly include?: Include };
 

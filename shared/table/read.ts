@@ -37,11 +37,16 @@ export const leaveOut = (error: unknown): undefined => {
   report(error);
 };
 
-/** Parses items. Leaves out and reports those that cannot be parsed, so that one damaged item does not break a list. */
-export const parseReadable = <S extends z.core.$ZodType>(schema: S, items: readonly Item[]): z.output<S>[] =>
+/**
+ * Parses the items that exist. Leaves out and reports those that cannot be parsed, so that one damaged item does not break a list.
+ */
+export const parseReadable = <S extends z.core.$ZodType>(
+  schema: S,
+  items: readonly (Item | undefined)[],
+): z.output<S>[] =>
   items.flatMap((item) => {
     try {
-      return [parseItem(schema, item)];
+      return item ? [parseItem(schema, item)] : [];
     } catch (error) {
       leaveOut(error);
       return [];

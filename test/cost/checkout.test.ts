@@ -10,7 +10,7 @@ import { checkoutCosts, largeCheckoutCost, textsToChange } from "./expected.ts";
 
 const { table, files: storage } = proxies;
 const large = [...checkoutCosts, largeCheckoutCost];
-const measured = byExtent({ sample: [...checkoutCosts], most: large, all: large });
+const measured = byExtent({ sample: checkoutCosts.slice(0, 1), most: large, all: large });
 let upstream: Awaited<ReturnType<typeof carrier>>;
 beforeAll(async () => {
   upstream = await carrier();

@@ -7,6 +7,7 @@ import { type Key, keys } from "../../shared/table/keys.ts";
 import { scan } from "../../shared/table/read.ts";
 import { transact } from "../../shared/table/write.ts";
 import { upload } from "../support/fixtures/attachments.ts";
+import { orderWithOneAttachment } from "../support/fixtures/orders.ts";
 import { storeRun } from "../support/fixtures/runs.ts";
 import { newSwitch, switchesPath } from "../support/fixtures/switches.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
@@ -104,6 +105,13 @@ describe("the check of the invariants", () => {
   it.each(Object.entries(damages))("reports a violation: %s", async (rule, damage) => {
     await damage();
     expect(await rules()).toEqual([`violation: ${rule}`]);
+  });
+
+  it("reports nothing about an order that an operator has settled", async () => {
+    const { id } = await orderWithOneAttachment();
+    await storeRun(id, { outcome_unknown: true, calls_end_by: new Date(Date.now() - 60_000).toISOString() });
+    const settled = await admin(["order", "settle", id, "--checked-out", "--reason", "Their support"]);
+    expect([settled.code, await rules()]).toEqual([0, []]);
   });
 
   it("reports an attachment whose id is not a ULID, and a switch that is damaged, with all that is wrong with them", async () => {

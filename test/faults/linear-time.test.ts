@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { startGateway } from "../../infra/local/gateway.ts";
 import { matcher } from "../../infra/local/match.ts";
 import { fileKindOf } from "../../shared/attachments/file-kind.ts";
 import {
@@ -300,6 +301,23 @@ describe("time in proportion to the size is what it takes to read", () => {
       return readSwitch(`${'{"a":'.repeat(count)}{${'"a":1,'.repeat(count)}"a":1}${"}".repeat(count)}`);
     };
     expect(await growsFaster({ read, around: [["", ""]], bytes: 262_144 }, "x")).toEqual([]);
+  });
+
+  it("a body from the size on of which the local gateway reads only ten at a time", async () => {
+    const { url, close } = await startGateway({
+      routes,
+      load: () => async () => ({ statusCode: 201, body: "" }),
+      port: 0,
+    });
+    onTestFinished(close);
+    // The processor time of one request is too short to be measured.
+    const fifty = async (body: string) => {
+      for (let nth = 0; nth < 50; nth += 1)
+        await (await fetch(`${url}/api/v1/switches`, { method: "POST", body })).text();
+    };
+    const [medium, large] = ["x".repeat(60_000), "x".repeat(70_000)];
+    await fifty(large);
+    expect(await leastCost(fifty, large)).toBeLessThan(3 * (await leastCost(fifty, medium)));
   });
 
   it("is noticed where it is not so", async () => {

@@ -7,11 +7,10 @@ import { ArgumentError, fail, parseArguments } from "../../infra/local/command.t
 
 const root = join(import.meta.dirname, "../..");
 const takesSample = /import \{.*\} from ".*\/setup\/extent\.ts"|import \{.*\bsampledParentTypes\b/;
-const suites = globSync("test/**/*.test.ts", { cwd: root, exclude: ["**/node_modules/**"] })
-  .filter((file) => takesSample.test(readFileSync(join(root, file), "utf8")))
-  .sort();
+const tests = globSync("test/**/*.test.ts", { cwd: root, exclude: ["**/node_modules/**"] }).sort();
+const suites = tests.filter((file) => takesSample.test(readFileSync(join(root, file), "utf8")));
 
-const help = `Usage: npm run test:faults -- [part of a file's name ...] [--full]
+const help = `Usage: npm run test:faults -- [part of a file's name ...] [--full | --tests]
 
 Runs the exhaustive suites, of which \`npm test\` runs a sample: most of each in a few minutes, all of each with --full
 in about half an hour.
@@ -19,18 +18,20 @@ in about half an hour.
 ${suites.map((file) => `  ${file}`).join("\n")}
 
   --full     all of it
+  --tests    also the other tests of \`npm test\`, so that no file runs twice
   --help     show this`;
 
 const run = () => {
-  const options = { full: { type: "boolean" } } as const;
+  const options = { full: { type: "boolean" }, tests: { type: "boolean", default: false } } as const;
   const { values, positionals } = parseArguments(help, { options, allowPositionals: true });
   const unknown = positionals.filter((part) => !suites.some((file) => file.includes(part)));
   if (unknown.length > 0)
     throw new ArgumentError(`There is no suite ${unknown.join(", ")}. To list them, run with --help.`);
   const files = suites.filter((file) => positionals.length === 0 || positionals.some((part) => file.includes(part)));
+  const others = values.tests ? tests.filter((file) => !file.startsWith("test/tools/")) : [];
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const env = { ...process.env, TEST_EXTENT: values.full ? "all" : "most" };
-  const { status } = spawnSync(process.execPath, [vitest, "run", ...files], { stdio: "inherit", env });
+  const { status } = spawnSync(process.execPath, [vitest, "run", ...new Set([...files, ...others])], { stdio: "inherit", env });
   process.exitCode = status ?? 1;
 };
 

@@ -1,8 +1,10 @@
 import { execFile } from "node:child_process";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
+import { openData } from "../../infra/local/data.ts";
+import { newId } from "../../shared/schema/fields.ts";
 import { newFolder } from "../support/fixtures/new-folder.ts";
 import { localServices, userEnvironment } from "../support/processes/local-service.ts";
 import { runScript } from "../support/processes/shell.ts";
@@ -27,7 +29,7 @@ describe.skipIf(process.platform === "win32")("./patchbay", () => {
     symlinkSync(door, join(links, "first"));
     symlinkSync("first", join(links, "second"));
     writeFileSync(join(folder, "customer.json"), JSON.stringify({ accounts: { acme: { name: "Nordwind" } } }));
-    for (const command of [door, join(links, "second"), "./a # folder 100%?/second"]) {
+    for (const command of [door, "./a # folder 100%?/second"]) {
       const { stdout } = await run(command, ["apply", "customer.json", "--dry-run", "--json"], folder);
       expect(JSON.parse(stdout).accounts).toEqual({ acme: { id: null, status: "created" } });
     }
@@ -53,28 +55,21 @@ describe.skipIf(process.platform === "win32")("./patchbay", () => {
     expect([error.code, error.stderr]).toEqual([2, expect.stringContaining("There is no command constructor.")]);
   });
 
-  it.each(["console", "start"])("takes --port before %s as after it", async (program) => {
+  it.each(["console", "start"])("takes --port before %s, too", async (program) => {
     const usage = expect.stringMatching(new RegExp(`^Usage: ./patchbay ${program} `));
-    for (const args of [
-      ["--port", "1", program, "--help"],
-      [program, "--port", "1", "--help"],
-    ])
-      expect((await run(door, args, root)).stdout).toEqual(usage);
+    expect((await run(door, ["--port", "1", program, "--help"], root)).stdout).toEqual(usage);
   });
 
   it("env prints what a shell reads as text, whatever the carrier's address and the folder of the data are", async () => {
     const folder = newFolder();
     const data = join(folder, "$(touch ran)'\"; touch ran");
     const carrierUrl = "http://127.0.0.1:9/`{touch,ran}`/$({touch,ran});'touch';";
+    const stored = openData(data);
+    const [id, key] = [newId(), "$(touch ran)'`touch ran`"];
+    stored.saveDemo({ account: id, subAccount: id, key, subAccountKey: key, order: id, request: id });
+    stored.close();
     const service = await services.start(["--data", data, "--carrier-url", carrierUrl]);
-    await service.stop();
-    const file = join(data, "demo.json");
-    writeFileSync(
-      file,
-      readFileSync(file, "utf8").replace(/"key":"[^"]+"/, () => '"key":"$(touch ran)\'`touch ran`"'),
-    );
-    const again = await services.start(["--data", data, "--carrier-url", carrierUrl]);
-    const script = `cd '${folder}'; eval "$('${door}' env --port ${new URL(again.url).port})"; printf '%s\\n' "$CARRIER" "$KEY"`;
+    const script = `cd '${folder}'; eval "$('${door}' env --port ${new URL(service.url).port})"; printf '%s\\n' "$CARRIER" "$KEY"`;
     const { output } = await runScript(script, env);
     expect(output).toBe(`${carrierUrl}\n$(touch ran)'\`touch ran\`\n`);
     expect(readdirSync(folder)).toEqual(["$(touch ran)'\"; touch ran"]);

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type CarrierResponse, tryOnce } from "../../../shared/checkout/carrier-client.ts";
 import { FileError, filePartBody, type StreamedBody } from "../../../shared/checkout/carrier-form.ts";
 import { callTimeoutMs } from "../../../shared/checkout/limits.ts";
+import { env } from "../../../shared/env.ts";
+import { fault, type Verdict } from "../cli/diagnosis.ts";
 import { type Letter, metadataOf } from "./carrier-letters.ts";
 
 /** The calls of `carrier check`. They are those of a checkout, with one attempt each. */
@@ -31,16 +33,32 @@ export type Answer = Pick<CarrierResponse, "status" | "text" | "json" | "wait_se
   readonly ms: number;
 };
 
-/** The carrier has left so many calls without a response that more would take too long. */
-export class Unresponsive extends Error {
-  readonly last: Answer;
+export const silenceRemedy =
+  "Correct the address, or find out why the carrier does not respond with valid HTTP within 30 seconds, and one more for each megabyte.";
 
-  constructor(last: Answer) {
-    super(last.text);
-    this.last = last;
+const shownCharacters = 100;
+
+/** `PUT 422 {"reason": …` */
+export const shown = ({ call, status, text }: Answer): string => {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  const words = line.length > shownCharacters ? `${line.slice(0, shownCharacters)}…` : line;
+  const address = env.carrierFunction() ?? env.carrierUrl();
+  return [call.method, status === null ? `to ${address} without a valid response:` : status, words]
+    .filter(Boolean)
+    .join(" ");
+};
+
+/** Later calls would depend on the one that has failed. */
+export class ChecksStopped extends Error {
+  readonly verdict: Verdict;
+
+  constructor(verdict: Verdict) {
+    super(verdict.found);
+    this.verdict = verdict;
   }
 }
 
+/** After so many calls without a response, more would take too long. */
 const maxUnanswered = 3;
 
 /** A test system may limit the rate of calls. */
@@ -110,7 +128,7 @@ export const callsOf = (order: string, token: string | undefined, sign: Sign | u
   const unanswered: Answer[] = [];
   const send = async (call: Call): Promise<Answer> => {
     const last = unanswered.at(-1);
-    if (last && unanswered.length >= maxUnanswered) throw new Unresponsive(last);
+    if (last && unanswered.length >= maxUnanswered) throw new ChecksStopped(fault(shown(last), silenceRemedy));
     for (let left: number = throttling.repetitions; ; left -= 1) {
       const answer = await attempt(call);
       if (answer.status === null) unanswered.push(answer);

@@ -1,38 +1,10 @@
 import { ulid } from "ulid";
 import * as z from "zod/mini";
-import { env } from "../../../shared/env.ts";
-import type { Verdict } from "../cli/diagnosis.ts";
-import { type Answer, callsOf, type Manifest, type Sign } from "./carrier-calls.ts";
+import { fault, type Verdict } from "../cli/diagnosis.ts";
+import { type Answer, callsOf, type Manifest, type Sign, shown, silenceRemedy } from "./carrier-calls.ts";
 import { type Letter, letter, type NewLetter } from "./carrier-letters.ts";
 
 /** The cart of `carrier check`, what its checks know about it, and their verdicts. */
-
-export const ok = (found: string): Verdict => ({ status: "ok", found, remedy: null });
-export const fault = (found: string, remedy: string): Verdict => ({ status: "FAULT", found, remedy });
-export const notice = (found: string, remedy: string): Verdict => ({ status: "notice", found, remedy });
-export const skipped = (found: string): Verdict => ({ status: "skipped", found, remedy: null });
-
-/** Later calls would depend on the one that has failed. */
-export class ChecksStopped extends Error {
-  readonly verdict: Verdict;
-
-  constructor(verdict: Verdict) {
-    super(verdict.found);
-    this.verdict = verdict;
-  }
-}
-
-const shownCharacters = 100;
-
-/** `PUT 422 {"reason": …` */
-export const shown = ({ call, status, text }: Answer): string => {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  const words = line.length > shownCharacters ? `${line.slice(0, shownCharacters)}…` : line;
-  const address = env.carrierFunction() ?? env.carrierUrl();
-  return [call.method, status === null ? `to ${address} without a valid response:` : status, words]
-    .filter(Boolean)
-    .join(" ");
-};
 
 /** `PUT 201, DELETE 200` */
 export const briefly = (...answers: readonly Answer[]): string =>
@@ -112,9 +84,6 @@ export const storeRemedy =
   "Return 200, 201 or 204 once the letter is stored, and keep it until the cart is checked out.";
 export const keyRemedy =
   "Store the response of each 2xx with its method, path and Idempotency-Key. Return it to every repetition, and do nothing else.";
-
-export const silenceRemedy =
-  "Correct the address, or find out why the carrier does not respond with valid HTTP within 30 seconds, and one more for each megabyte.";
 
 export const statusRemedies: Readonly<Record<number, string>> = {
   401: "Set CARRIER_TOKEN to a token that the carrier accepts.",

@@ -1,22 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
-import type { Answer, Manifest } from "./carrier-calls.ts";
+import { fault, notice, ok, skipped } from "../cli/diagnosis.ts";
+import { type Answer, type Manifest, shown } from "./carrier-calls.ts";
 import {
   briefly,
   type Cart,
   type Check,
-  fault,
   isPage,
   isSame,
   isSuccess,
   keyRemedy,
   manifestOf,
-  notice,
-  ok,
   placeOf,
   saysCheckedOut,
-  shown,
-  skipped,
   statusRemedies,
   unconfirmed,
 } from "./carrier-cart.ts";

@@ -1,6 +1,6 @@
-import type { Verdict } from "../cli/diagnosis.ts";
-import { type Answer, type Sign, Unresponsive } from "./carrier-calls.ts";
-import { ChecksStopped, fault, openCart, shown, silenceRemedy, skipped } from "./carrier-cart.ts";
+import { skipped, type Verdict } from "../cli/diagnosis.ts";
+import { type Answer, ChecksStopped, type Sign } from "./carrier-calls.ts";
+import { openCart } from "./carrier-cart.ts";
 import { checkoutChecks, optionalChecks } from "./carrier-checkout-checks.ts";
 import { letterChecks } from "./carrier-letter-checks.ts";
 
@@ -30,13 +30,6 @@ const latenciesOf = (answers: readonly Answer[]) => {
   });
 };
 
-/** Returns the verdict on the check that could not go on. Throws any other error. */
-const verdictOn = (error: unknown): Verdict => {
-  if (error instanceof ChecksStopped) return error.verdict;
-  if (error instanceof Unresponsive) return fault(shown(error.last), silenceRemedy);
-  throw error;
-};
-
 export const afterFailure = "an earlier call has failed";
 
 /** Makes the calls of all checks, then judges them. With `sign`, the calls go to the adapter function. */
@@ -50,9 +43,9 @@ export const playContract = async (order: string, token: string | undefined, sig
       continue;
     }
     const stop = (error: unknown) => {
-      const verdict = verdictOn(error);
-      end = verdict;
-      return () => verdict;
+      if (!(error instanceof ChecksStopped)) throw error;
+      end = error.verdict;
+      return () => error.verdict;
     };
     judges.push(await run(cart).catch(stop));
   }

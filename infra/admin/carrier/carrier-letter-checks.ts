@@ -1,20 +1,15 @@
 import { ulid } from "ulid";
-import type { Answer } from "./carrier-calls.ts";
+import { fault, notice, ok, skipped } from "../cli/diagnosis.ts";
+import { type Answer, ChecksStopped, shown } from "./carrier-calls.ts";
 import {
   briefly,
   type Cart,
   type Check,
-  ChecksStopped,
-  fault,
   isPage,
   isSame,
   isSuccess,
   keyRemedy,
-  notice,
-  ok,
   placeOf,
-  shown,
-  skipped,
   storeRemedy,
   unconfirmed,
 } from "./carrier-cart.ts";

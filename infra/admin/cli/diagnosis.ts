@@ -13,6 +13,11 @@ export type Diagnosis = {
 
 export type Verdict = Omit<Diagnosis, "check">;
 
+export const ok = (found: string): Verdict => ({ status: "ok", found, remedy: null });
+export const fault = (found: string, remedy: string): Verdict => ({ status: "FAULT", found, remedy });
+export const notice = (found: string, remedy: string): Verdict => ({ status: "notice", found, remedy });
+export const skipped = (found: string): Verdict => ({ status: "skipped", found, remedy: null });
+
 export const hasFault = (diagnoses: readonly Diagnosis[]): boolean =>
   diagnoses.some(({ status }) => status === "FAULT");
 

@@ -92,11 +92,7 @@ type Entry = z.infer<typeof Entry>;
 
 const listed = async <S extends z.core.$ZodType>(schema: S, list: Collection, keyOf: (entry: Entry) => Key) => {
   const entries = parseReadable(Entry, await Array.fromAsync(queryAll(list)));
-  const items = await getMany(entries.map(keyOf));
-  return parseReadable(
-    schema,
-    items.filter((item) => item !== undefined),
-  );
+  return parseReadable(schema, await getMany(entries.map(keyOf)));
 };
 
 export const childAccounts = async (parent: string | null): Promise<Account[]> =>
@@ -151,10 +147,7 @@ export const orderIdsOf = async (account: string): Promise<string[]> =>
   parseReadable(Entry, await Array.fromAsync(queryAll(collections.accountOrders(account)))).map(({ id }) => id);
 
 export const readOrders = async (ids: readonly string[]): Promise<Order[]> =>
-  parseReadable(
-    Order,
-    (await getMany(ids.map(keys.order))).filter((item) => item !== undefined),
-  );
+  parseReadable(Order, await getMany(ids.map(keys.order)));
 
 /** The orders of all accounts whose checkout has started but not succeeded. */
 export const ordersInCheckout = (): Promise<Order[]> =>

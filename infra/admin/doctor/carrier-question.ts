@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { tryOnce } from "../../../shared/checkout/carrier-client.ts";
 import { carrierToken, TokenError } from "../../../shared/checkout/carrier-token.ts";
 import { env } from "../../../shared/env.ts";
-import type { Verdict } from "../cli/diagnosis.ts";
+import { fault, notice, ok, type Verdict } from "../cli/diagnosis.ts";
 
 /** The question of `doctor` to the carrier. It is a GET of a cart that does not exist. */
 
@@ -35,32 +35,25 @@ const remedyOf = (status: number | null): string => {
  */
 export const askCarrier = async ({ isHere }: { readonly isHere: boolean }): Promise<Verdict> => {
   const carrier = env.carrierFunction() ?? process.env.CARRIER_URL;
-  if (!carrier) return { status: "notice", found: "the target names none", remedy: "Set CARRIER_URL." };
+  if (!carrier) return notice("the target names none", "Set CARRIER_URL.");
   const { token, untried, isShort } = await readToken();
-  if (isShort)
-    return {
-      status: "FAULT",
-      found: `${carrier} is not called, because ${untried}`,
-      remedy: "Ask the carrier for a longer one.",
-    };
+  if (isShort) return fault(`${carrier} is not called, because ${untried}`, "Ask the carrier for a longer one.");
   const call = { method: "GET", path: `/carts/${ulid()}` } as const;
   const { status, text, json } = await tryOnce(call, { body: null, file: null }, token, Date.now() + timeoutMs);
   const { data: cart } = z.safeParse(CartDocument, status === 200 ? json : undefined);
-  if (cart?.checked_out === false) return { status: "ok", found: `${carrier} responds`, remedy: null };
+  if (cart?.checked_out === false) return ok(`${carrier} responds`);
   const words = text.replaceAll(/\s+/g, " ").trim().slice(0, 100);
   const found = `${carrier}: ${[status, words].filter(Boolean).join(" ")}`;
   const asksForToken = status === 401 || status === 403;
-  if (asksForToken && untried)
-    return { status: "ok", found: `${carrier} asks for its token, which was not tried: ${untried}`, remedy: null };
-  if (asksForToken && !token) return { status: "notice", found, remedy: "Set CARRIER_TOKEN in this shell, too." };
+  if (asksForToken && untried) return ok(`${carrier} asks for its token, which was not tried: ${untried}`);
+  if (asksForToken && !token) return notice(found, "Set CARRIER_TOKEN in this shell, too.");
   if ([404, 405, 501].includes(status ?? 0) && json !== undefined)
-    return {
-      status: "notice",
-      found: `${found}: it cannot say whether a cart is checked out, or this is not its address`,
-      remedy: "`./patchbay carrier check` tells, on a test system.",
-    };
+    return notice(
+      `${found}: it cannot say whether a cart is checked out, or this is not its address`,
+      "`./patchbay carrier check` tells, on a test system.",
+    );
   const remedy = remedyOf(status);
   if (!isHere && (status === null || status === 403))
-    return { status: "notice", found, remedy: `${remedy} It may also take calls from the functions only.` };
-  return { status: "FAULT", found, remedy };
+    return notice(found, `${remedy} It may also take calls from the functions only.`);
+  return fault(found, remedy);
 };

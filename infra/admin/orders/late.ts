@@ -4,7 +4,7 @@ import { type Collection, collections, keys } from "../../../shared/table/keys.t
 import { parseReadable, query, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { CommandError } from "../cli/command-errors.ts";
-import { ask } from "../cli/confirm.ts";
+import { askUnless } from "../cli/confirm.ts";
 import { findAccount, findOrder, namesOfAccounts, readOrders } from "../cli/lookups.ts";
 import { type Caller, operatorOrigin } from "../cli/operator.ts";
 import { type Format, printRecord } from "../cli/output.ts";
@@ -65,8 +65,10 @@ export const acknowledge = async (
     throw new CommandError(
       `The order ${id} has no change after its checkout that is not acknowledged: \`order list --late\` lists the orders that have one.`,
     );
-  if (!yes && process.stdin.isTTY)
-    await ask(`The carrier did not get these changes of the order ${id}: ${describeChanges(changes)}. Continue?`);
+  await askUnless(
+    yes,
+    `The carrier did not get these changes of the order ${id}: ${describeChanges(changes)}. Continue?`,
+  );
   const change = { type: "order.acknowledged", account, resource: { type: "order", id, version: null } } as const;
   let event: Write | undefined = recordOf({ ...change, evidence: { reason } }, await operatorOrigin(called));
   for (let start = 0; start < changes.length; start += atOnce) {

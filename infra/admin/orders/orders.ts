@@ -7,7 +7,7 @@ import { getMany, leaveOut, parseReadable } from "../../../shared/table/read.ts"
 import { requestsOfOrder } from "../../../shared/tenants/orders.ts";
 import { forwardedTypes, OrderState, Request } from "../../../shared/tenants/tenant-schema.ts";
 import { UsageError } from "../cli/command-errors.ts";
-import { ask } from "../cli/confirm.ts";
+import { askUnless } from "../cli/confirm.ts";
 import {
   eachOfAccounts,
   findOrder,
@@ -91,13 +91,7 @@ export const listedOrders = async (ids: readonly string[], format: Format) => {
     entries.then((found) => getMany(found.flat().map((one) => keys.request(one.id)))),
   ]);
   const lastRuns = new Map(runs);
-  const ofRequests = Map.groupBy(
-    parseReadable(
-      Request,
-      requests.filter((item) => item !== undefined),
-    ),
-    ({ order }) => order,
-  );
+  const ofRequests = Map.groupBy(parseReadable(Request, requests), ({ order }) => order);
   const rows = orders.map(({ id, account, state, attachment_count }) => {
     const run = lastRuns.get(id);
     const attachments = (ofRequests.get(id) ?? []).reduce((sum, one) => sum + one.attachment_count, attachment_count);
@@ -144,7 +138,7 @@ const settleAs = async (id: string, options: Settlement) => {
   if (notCheckedOut && !askedAt)
     throw new UsageError("Missing: --asked-at <time>, when the carrier said that the cart is not checked out.");
   const effect = checkedOut ? "becomes CHECKED_OUT, which cannot be undone" : "can be checked out again";
-  if (!yes && process.stdin.isTTY) await ask(`The order ${id} ${effect}. Continue?`);
+  await askUnless(yes, `The order ${id} ${effect}. Continue?`);
   const { settle } = await import("./settle.ts");
   return settle(id, checkedOut ? "checked_out" : "open", reason, askedAt, options);
 };
@@ -249,7 +243,7 @@ For a letter that the carrier has lost. A carrier that compares its cart with th
     )
     .action(async (id: string, { attachment = [], yes, ...called }: Resend) => {
       const what = attachment.length > 0 ? attachment.join(", ") : "all its attachments";
-      if (!yes && process.stdin.isTTY) await ask(`The next run of the order ${id} forwards ${what} again. Continue?`);
+      await askUnless(yes, `The next run of the order ${id} forwards ${what} again. Continue?`);
       const { resend } = await import("./resend.ts");
       return resend(id, attachment, called);
     });

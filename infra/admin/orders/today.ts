@@ -13,7 +13,7 @@ import { getMany, parseItem, parseReadable, query } from "../../../shared/table/
 import { readAccount } from "../../../shared/tenants/accounts.ts";
 import { readOrder } from "../../../shared/tenants/orders.ts";
 import { explain } from "../cli/command-errors.ts";
-import { type Format, printHeading, printJson, table } from "../cli/output.ts";
+import { type Format, printHeading, printJson, type Row, table } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
 import { cutOf, maxCounted, maxShown, type Section, totalOf } from "../cli/section.ts";
 import { add } from "../cli/usage.ts";
@@ -71,50 +71,53 @@ const openRuns = async () => {
 };
 type OpenRuns = Awaited<ReturnType<typeof openRuns>>;
 
-const failedSection = async ({ failed, isMore }: OpenRuns): Promise<Section> => {
-  const shown = failed.slice(0, maxShown);
+type ShownRun = OpenRuns["failed"][number];
+
+const runsSection = async (
+  runs: readonly ShownRun[],
+  isMore: boolean,
+  valuesOf: (run: ShownRun) => Row,
+  texts: Pick<Section, "title" | "rest" | "none">,
+): Promise<Section> => {
+  const shown = runs.slice(0, maxShown);
   const customers = await customersOf(shown.map(({ order }) => order));
-  const rows = shown.map(({ order, since, reason, ...run }) => ({
-    customer: customers.get(order),
-    id: order,
-    since,
-    failure: run.status === "CRASHED" ? "CRASHED" : failureOf(run),
-    reason,
-    command: commandFor(order, run),
+  const rows = shown.map((run) => ({
+    customer: customers.get(run.order),
+    id: run.order,
+    since: run.since,
+    ...valuesOf(run),
   }));
-  const none = "No checkout has failed: each that was started has succeeded or is in progress.";
-  return {
-    title: "Failed checkouts",
-    of: "order",
-    rows,
-    total: totalOf(failed.length, isMore),
-    rest: "order list --failed",
-    none,
-  };
+  return { ...texts, of: "order", rows, total: totalOf(runs.length, isMore) };
 };
 
-const waitingSection = async ({ waiting, isMore }: OpenRuns): Promise<Section> => {
-  const shown = waiting.slice(0, maxShown);
-  const customers = await customersOf(shown.map(({ order }) => order));
-  const rows = shown.map(({ order, since, status, reason, last_answer, next_try_at }) => ({
-    customer: customers.get(order),
-    id: order,
-    since,
-    status: next_try_at ? "waiting" : status,
-    until: next_try_at,
-    "waits for": next_try_at ? (last_answer ?? "the carrier") : reason,
-    command: commandFor(order, undefined),
-  }));
-  const none = "No checkout is in progress.";
-  return {
-    title: "Checkouts in progress",
-    of: "order",
-    rows,
-    total: totalOf(waiting.length, isMore),
-    rest: "order list --waiting",
-    none,
-  };
-};
+const failedSection = ({ failed, isMore }: OpenRuns) =>
+  runsSection(
+    failed,
+    isMore,
+    (run) => ({
+      failure: run.status === "CRASHED" ? "CRASHED" : failureOf(run),
+      reason: run.reason,
+      command: commandFor(run.order, run),
+    }),
+    {
+      title: "Failed checkouts",
+      rest: "order list --failed",
+      none: "No checkout has failed: each that was started has succeeded or is in progress.",
+    },
+  );
+
+const waitingSection = ({ waiting, isMore }: OpenRuns) =>
+  runsSection(
+    waiting,
+    isMore,
+    ({ order, status, reason, last_answer, next_try_at }) => ({
+      status: next_try_at ? "waiting" : status,
+      until: next_try_at,
+      "waits for": next_try_at ? (last_answer ?? "the carrier") : reason,
+      command: commandFor(order, undefined),
+    }),
+    { title: "Checkouts in progress", rest: "order list --waiting", none: "No checkout is in progress." },
+  );
 
 /** What only the customer knows of, who got a 201. */
 const lateSection = async (): Promise<Section> => {

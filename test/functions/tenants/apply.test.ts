@@ -105,8 +105,8 @@ describe("the function that applies files, invoked with the SDK", () => {
     const id = newId();
     const many = (count: number, name: string, entry: object) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [n + name, entry]));
-    const keys60000 = many(60_000, "", { account: "a", user: null });
-    const { errors } = await apply({ accounts: { a: { id, name: "Acme" } }, keys: keys60000 });
+    const issued = many(19_000, "x".repeat(250), { account: "a", user: null });
+    const { errors } = await apply({ accounts: { a: { id, name: "Acme" } }, keys: issued });
     expect(errors).toMatchObject([{ detail: "would return a result that is too large: apply it in parts" }]);
     expect(await get(keys.account(id))).toBeUndefined();
     const requests = many(3_000, "\0".repeat(250), {});

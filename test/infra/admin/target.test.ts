@@ -15,6 +15,10 @@ import { failure } from "../../support/processes/failure.ts";
 import { admin } from "../../support/requests/admin.ts";
 import { cloudFormation, type Reader } from "../../support/servers/cloudformation.ts";
 
+/** The tests' service, but with the table of this file, because `doctor` reads many items. */
+const { TABLE_NAME = "", BUCKET_NAME = "" } = process.env;
+const environment: Readonly<Record<string, string>> = { ...inject("environment"), TABLE_NAME, BUCKET_NAME };
+
 /** Writes the states of several running local stacks, which are all the stack of these tests, with different ports. */
 const localStacks = async (...ports: readonly number[]) => {
   const folder = newFolder();
@@ -23,7 +27,7 @@ const localStacks = async (...ports: readonly number[]) => {
       pid: process.pid,
       url: `http://127.0.0.1:${port}`,
       port,
-      environment: inject("environment"),
+      environment,
       demo: { KEY: `apik_${port}` },
       startedAt: new Date().toISOString(),
     };
@@ -71,8 +75,11 @@ describe("the target of a command", () => {
   });
 });
 
-const { TABLE_NAME: TableName = "", BUCKET_NAME: BucketName = "", ...others } = inject("environment");
-const outputs = { TableName, BucketName, StateMachineArn: others.STATE_MACHINE_ARN ?? "" };
+const outputs = {
+  TableName: TABLE_NAME,
+  BucketName: BUCKET_NAME,
+  StateMachineArn: environment.STATE_MACHINE_ARN ?? "",
+};
 const { url, close } = await listen(cloudFormation("Patchbay-here", outputs));
 afterAll(close);
 
@@ -239,7 +246,6 @@ describe("doctor", () => {
       const {
         ok,
         faults,
-        // Whether the tests' table has keys, and where its orders were sent, depends on other tests.
         notices: { "API keys": _, "carrier's name": _name, ...notices },
       } = await ofStack({ PageTopicArn: "b", TicketTopicArn: "c" }, { isNew });
       expect(ok).toEqual(expect.arrayContaining(["API", "events"]));

@@ -24,6 +24,16 @@ it("cdk with an unknown stage synthesizes nothing, and says so in one line", asy
   expect(await runNode(["infra/aws/app.ts"], { env })).toEqual(failure(1, none));
 });
 
+it.each(sampleOf(["deploy", "synth", "deploy-local", "destroy"], byExtent({ sample: 4, most: 1, all: 1 })))(
+  "./patchbay %s does nothing with an option that cdk would ignore",
+  async (name) => {
+    // It would deploy or delete the sandbox.
+    const { code, stdout, stderr } = await runNode(["infra/patchbay.ts", name, "-cname=anna", "--stage", "production"]);
+    const help = `Unknown option '--stage'. To list the options, run ./patchbay ${name} --help.\n`;
+    expect([code, stdout, stderr]).toEqual([2, "", help]);
+  },
+);
+
 const destroy = (args: readonly string[], env = {}) => runNode(["infra/aws/run.ts", "destroy", ...args], { env });
 
 it.runIf(exhaustive)(

@@ -60,7 +60,7 @@ const textOf = ({ resources, environment, template }: ReturnType<typeof synthesi
   return JSON.stringify([environment, tags, [...resources]]).replaceAll(/"RELEASE":"[^"]+"/g, "");
 };
 
-const sampled = sampleOf(Object.entries(changes), byExtent({ sample: 8, most: 1, all: 1 }));
+const sampled = sampleOf(Object.entries(changes), byExtent({ sample: 20, most: 1, all: 1 }));
 
 it.each(sampled)("another value of %s changes what is deployed, and satisfies cdk-nag", (setting, [value, given]) => {
   const before = given ? synthesizeWith(given) : synthesize("production");
@@ -76,5 +76,5 @@ it("a stage that retains its data, and limits only keys, is warned that nothing 
     "requestsPerAddress is not set: a caller with made-up keys is not limited.",
     "requestsInTotal is not set: all callers together are not limited.",
   ]);
-  expect(warned(synthesizeWith({ ...noLimits, webAclArn }))).toEqual([]);
+  expect(warned(synthesize("production with all that it may have"))).toEqual([]);
 });

@@ -63,10 +63,7 @@ describe("a stage's file", () => {
     writeFileSync(file, JSON.stringify(production));
     expect(readSettings({ stage: file }, "http://127.0.0.1:4566")).toMatchObject({
       rollout: "all-at-once",
-      domainName: null,
-      certificateArn: null,
       malwareScan: false,
-      webAclArn: null,
       requestsPerKey: null,
       account: null,
       region: null,

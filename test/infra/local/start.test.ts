@@ -286,21 +286,24 @@ describe("npm start", () => {
   });
 });
 
-it("./patchbay start --malware-scan refuses the EICAR test file, and forwards the clean one that replaces it once that is scanned", async () => {
-  const service = await services.start(["--malware-scan"]);
-  const { attachments: path, call } = service;
-  const attach = async (file: File) => {
-    const response = await call("POST", path, form({}, file));
-    return z.parse(z.object({ data: z.object({ id: z.string() }) }), await response.json()).data.id;
-  };
-  const checkOut = async () => (await service.admin("order", "checkout", service.demo.ORDER ?? "", "--wait")).stdout;
-  const infected = await attach(pdf("loa.pdf", eicar));
-  expect(await checkOut()).toMatch(new RegExp(`FAILED\\s+reason .*${infected}.* malware scan.*THREATS_FOUND`));
-  expect((await call("DELETE", `${path}/${infected}`)).status).toBe(200);
-  await attach(pdf());
-  expect(await checkOut()).toContain("SUCCEEDED");
-  expect(await service.cart()).toMatchObject({ attachments: [{ bytes: 15, received: 1 }] });
-});
+it.runIf(exhaustive)(
+  "./patchbay start --malware-scan refuses the EICAR test file, and forwards the clean one that replaces it once that is scanned",
+  async () => {
+    const service = await services.start(["--malware-scan"]);
+    const { attachments: path, call } = service;
+    const attach = async (file: File) => {
+      const response = await call("POST", path, form({}, file));
+      return z.parse(z.object({ data: z.object({ id: z.string() }) }), await response.json()).data.id;
+    };
+    const checkOut = async () => (await service.admin("order", "checkout", service.demo.ORDER ?? "", "--wait")).stdout;
+    const infected = await attach(pdf("loa.pdf", eicar));
+    expect(await checkOut()).toMatch(new RegExp(`FAILED\\s+reason .*${infected}.* malware scan.*THREATS_FOUND`));
+    expect((await call("DELETE", `${path}/${infected}`)).status).toBe(200);
+    await attach(pdf());
+    expect(await checkOut()).toContain("SUCCEEDED");
+    expect(await service.cart()).toMatchObject({ attachments: [{ bytes: 15, received: 1 }] });
+  },
+);
 
 it.runIf(exhaustive)(
   "./patchbay start --carrier-function checks out through the adapter in docs/examples, prints its calls and errors, and stops on SIGTERM",

@@ -10,7 +10,7 @@ import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { type CarrierResponse, scriptedCarrier } from "../../support/servers/scripted-carrier.ts";
 import { checkOut, loadStep, stateOf } from "../../support/servers/workflow.ts";
-import { byExtent } from "../../support/setup/extent.ts";
+import { extent } from "../../support/setup/extent.ts";
 
 /** The manifest of the checkout's POST, and carriers whose cart is not what their confirmations say. */
 
@@ -281,16 +281,20 @@ describe("a 412 to the checkout of the cart", () => {
     expect(calls).toEqual(["PUT", "POST", "PUT", "POST"]);
   });
 
-  it("of a manifest with more letters than a transaction takes corrects them in several transactions", {
-    timeout: 300_000,
-  }, async () => {
-    const requests = byExtent({ sample: 10, most: 30, all: 30 });
-    const order = await newOrder(...Array<string>(requests).fill(addMessagingNumbers));
-    for (let nth = 0; nth < 10; nth += 1) await order.attach("order");
-    const { status, calls } = await checkOutWith({ ...order, attachment: "", carrierEntry: "" }, list(), done);
-    const count = (method: string) => calls.filter((call) => call === method).length;
-    expect([status, count("PUT"), count("POST")]).toEqual(["SUCCEEDED", 2 * 10 * requests, 2]);
-  });
+  it.runIf(extent !== "sample")(
+    "of a manifest with more letters than a transaction takes corrects them in several transactions",
+    {
+      timeout: 300_000,
+    },
+    async () => {
+      const requests = 30;
+      const order = await newOrder(...Array<string>(requests).fill(addMessagingNumbers));
+      for (let nth = 0; nth < 10; nth += 1) await order.attach("order");
+      const { status, calls } = await checkOutWith({ ...order, attachment: "", carrierEntry: "" }, list(), done);
+      const count = (method: string) => calls.filter((call) => call === method).length;
+      expect([status, count("PUT"), count("POST")]).toEqual(["SUCCEEDED", 2 * 10 * requests, 2]);
+    },
+  );
 });
 
 describe("a refusal of the cart", () => {

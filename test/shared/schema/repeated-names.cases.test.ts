@@ -37,7 +37,7 @@ describe("a name that an object has twice", () => {
     const isUnique = (value: unknown, spaces: number) => {
       expect(pointersOf(JSON.stringify(value, null, spaces))).toEqual([]);
     };
-    const numRuns = byExtent({ sample: 500, most: 2_000, all: 20_000 });
+    const numRuns = byExtent({ sample: 200, most: 2_000, all: 20_000 });
     await fc.assert(fc.property(fc.jsonValue(), fc.nat({ max: 3 }), isUnique), { numRuns });
   });
 
@@ -48,7 +48,7 @@ describe("a name that an object has twice", () => {
       const pointer = `/1/x/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
       expect(pointersOf(`[${JSON.stringify(before)},{"x":${object}},${JSON.stringify(after)}]`)).toEqual([pointer]);
     };
-    const numRuns = byExtent({ sample: 500, most: 2_000, all: 20_000 });
+    const numRuns = byExtent({ sample: 200, most: 2_000, all: 20_000 });
     const [value, name] = [fc.jsonValue(), fc.string({ unit: "binary" })];
     await fc.assert(fc.property(value, name, value, value, value, isFound), { numRuns });
   });

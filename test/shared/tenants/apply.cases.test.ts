@@ -9,6 +9,7 @@ import type { Applied } from "../../../shared/tenants/applied.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { operator } from "../../support/fixtures/apply.ts";
 import { runNode } from "../../support/processes/shell.ts";
+import { byExtent, sampleOf } from "../../support/setup/extent.ts";
 
 /** The changes and the problems of a file of tenants. */
 
@@ -202,12 +203,16 @@ it("shows of each order its state, and how its last run ended", async () => {
   });
 });
 
-it.each(["downwards", "upwards"])("takes little memory for a chain of 20,000 accounts, told %s", async (direction) => {
-  const parentOf = (n: number) => (n > 0 ? { parent: `c${n - 1}` } : {});
-  const chain = Array.from({ length: 20_000 }, (_, n) => [`c${n}`, { name: "A", ...parentOf(n) }] as const);
-  const accounts = Object.fromEntries(direction === "downwards" ? chain : chain.toReversed());
-  const args = ["--max-old-space-size=192", "--import", "./infra/node.js", "infra/patchbay.ts", "apply", "-"];
-  const { code, stderr } = await runNode(args, { input: JSON.stringify({ accounts }) });
-  expect(code).toBe(1);
-  expect(stderr).toMatch(/\/parent: makes a tree of more than 8 levels/);
-});
+const directions = ["upwards", "downwards"];
+it.each(sampleOf(directions, byExtent({ sample: 2, most: 1, all: 1 })))(
+  "takes little memory for a chain of 20,000 accounts, told %s",
+  async (direction) => {
+    const parentOf = (n: number) => (n > 0 ? { parent: `c${n - 1}` } : {});
+    const chain = Array.from({ length: 20_000 }, (_, n) => [`c${n}`, { name: "A", ...parentOf(n) }] as const);
+    const accounts = Object.fromEntries(direction === "downwards" ? chain : chain.toReversed());
+    const args = ["--max-old-space-size=192", "--import", "./infra/node.js", "infra/patchbay.ts", "apply", "-"];
+    const { code, stderr } = await runNode(args, { input: JSON.stringify({ accounts }) });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/\/parent: makes a tree of more than 8 levels/);
+  },
+);

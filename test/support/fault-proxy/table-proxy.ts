@@ -68,20 +68,20 @@ export const interceptTableCalls = (visit: (call: TableCall, pass: () => Promise
   interceptCalls((call, pass) => (call.isTable ? visit(tableCallOf(call), pass) : pass()));
 
 /**
- * A permission that a call needs. It has an action and, if it concerns an item, the item's partition and the written attributes.
+ * A permission that a call needs. It has an action and, if it concerns an item, the item's partition.
  */
-export type Wanted = { readonly action: string; readonly pk: string; readonly attributes: readonly string[] };
+export type Wanted = { readonly action: string; readonly pk: string };
 
 /** One for each write of a transaction, or item of a batch. */
 export const wantedBy = ({ operation, input, items }: TableCall): Wanted[] => {
   // A scan has no partition.
   if (!input.TransactItems)
-    return (items.length > 0 ? items : [{ pk: "" }]).map(({ pk }) => ({ action: operation, pk, attributes: [] }));
+    return (items.length > 0 ? items : [{ pk: "" }]).map(({ pk }) => ({ action: operation, pk }));
   return input.TransactItems.flatMap(({ Put, Update, Delete, ConditionCheck }) => [
-    ...(Put ? [{ action: "PutItem", pk: Put.Item.pk, attributes: Object.keys(Put.Item) }] : []),
-    ...(Update ? [{ action: "UpdateItem", pk: Update.Key.pk, attributes: [] }] : []),
-    ...(Delete ? [{ action: "DeleteItem", pk: Delete.Key.pk, attributes: [] }] : []),
-    ...(ConditionCheck ? [{ action: "ConditionCheckItem", pk: ConditionCheck.Key.pk, attributes: [] }] : []),
+    ...(Put ? [{ action: "PutItem", pk: Put.Item.pk }] : []),
+    ...(Update ? [{ action: "UpdateItem", pk: Update.Key.pk }] : []),
+    ...(Delete ? [{ action: "DeleteItem", pk: Delete.Key.pk }] : []),
+    ...(ConditionCheck ? [{ action: "ConditionCheckItem", pk: ConditionCheck.Key.pk }] : []),
   ]);
 };
 

@@ -20,7 +20,6 @@ const statementsOf = (holder: string) =>
       effect,
       actions: actions.split(", "),
       partitions: listAfter(`${quantifier}:StringLike dynamodb:LeadingKeys`) ?? ["*"],
-      attributes: listAfter("ForAllValues:StringEquals dynamodb:Attributes"),
     };
   });
 
@@ -30,13 +29,12 @@ const statementsOf = (holder: string) =>
  */
 export const refusalsOf = (holder: string) => {
   const statements = statementsOf(holder);
-  const matches = ({ action, pk, attributes }: Wanted, wantedEffect: string) =>
+  const matches = ({ action, pk }: Wanted, wantedEffect: string) =>
     statements.some(
-      ({ effect, actions, partitions, attributes: allowed }) =>
+      ({ effect, actions, partitions }) =>
         effect === wantedEffect &&
         actions.includes(`dynamodb:${action}`) &&
-        partitions.some((each) => (each.endsWith("*") ? pk.startsWith(each.slice(0, -1)) : pk === each)) &&
-        attributes.every((name) => allowed?.includes(name) ?? true),
+        partitions.some((each) => (each.endsWith("*") ? pk.startsWith(each.slice(0, -1)) : pk === each)),
     );
   return (call: readonly Wanted[]): Wanted[] =>
     call.filter((one) => !matches(one, "Allow") || call.some(({ pk }) => matches({ ...one, pk }, "Deny")));
