@@ -169,9 +169,9 @@ describe("account erase", () => {
     "says of an erase that has begun what is left of it, and lets nobody add to the account",
     async () => {
       const { top, all } = await customerTree(reseller, 2);
-      const isLastWrite = ({ operation, items }: TableCall) =>
-        operation === "TransactWriteItems" && items.some(({ pk }) => pk.startsWith("SWITCH#"));
-      beforeTableCall(isLastWrite, async () => {
+      const isFirstPartition = ({ operation, items }: TableCall) =>
+        operation === "TransactWriteItems" && items.some(({ pk }) => pk.startsWith("DELETED#"));
+      beforeTableCall(isFirstPartition, async () => {
         throw new Error("killed");
       });
       expect(await erase(top.account)).toEqual(failure(1, "killed"));

@@ -53,8 +53,6 @@ describe("a key", () => {
     ["event", keys.event({ type: "switch", id: "1" }, "2"), "SWITCH#1 EVENT#2"],
     ["download", keys.download({ type: "order", id: "1" }, "2"), "DOWNLOADS#ORDER#1 EVENT#2"],
     ["deleted", keys.deleted("1"), "DELETED#1 DELETED#1"],
-    ["deletedSwitch", keys.deletedSwitch("1", "2"), "ACCOUNT#1 DELETED_SWITCH#2"],
-    ["accountRequest", keys.accountRequest("1", "2"), "ACCOUNT_ORDERS#1 REQUEST#2"],
     ["deletedAttachment", keys.deletedAttachment("1"), "DELETED_ATTACHMENTS DELETED#1"],
     ["sweep", keys.sweep(), "SWEEP SWEEP"],
     ["doctor", keys.doctor(), "DOCTOR DOCTOR"],
