@@ -246,6 +246,9 @@ const erasedEvent = ({ id, version, ancestors, erasure }: Account, origin: Origi
 export const eraseTree = async (top: Account, eraser: Eraser, origin: Origin): Promise<void> => {
   const end = Date.now() + eraser.waitMs;
   await eraseKeys(eraser);
+  // Lists of accounts above show them until they are erased.
+  for await (const page of pagesOf(collections.switches(top.id)))
+    await limit.map(page, ({ id }) => eraseSwitch(String(id)));
   // Requests that have begun may still write. A timer can fire a millisecond early.
   while (Date.now() < end) await sleep(end - Date.now());
   const { partitions } = await findPartitions(top.id);
