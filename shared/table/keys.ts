@@ -96,6 +96,8 @@ export const keys = {
     pk: `ACCOUNT#${account}`,
     sk: `ACCOUNT#SWITCH_COUNT#${switchId.slice(-1)}`,
   }),
+  /** An account that is being erased, for the lists of an account above it. It comes before the counts. */
+  erasing: (above: string, account: string): Key => ({ pk: `ACCOUNT#${above}`, sk: `ACCOUNT#ERASING#${account}` }),
   /** An account's entry below its parent. The parent of a root account is null. */
   childAccount: (parent: string | null, id: string): Key => ({ pk: accountsBelow(parent), sk: `CHILD#${id}` }),
   /** The entries of an account's users and API keys, so that one Query lists them. */

@@ -56,19 +56,41 @@ const forEachOrder = async (account: string, work: (order: Key) => Promise<unkno
     await limit.map(page, ({ id }) => work(keys.order(String(id))));
 };
 
-const Marked = z.object({ erasing: z.optional(z.array(z.string())), erasure: z.optional(z.unknown()) });
+const Marked = z.object({
+  id: z._default(z.string(), ""),
+  ancestors: z._default(z.array(z.string()), []),
+  erasing: z.optional(z.array(z.string())),
+  erasure: z.optional(z.unknown()),
+});
+type Marked = z.infer<typeof Marked>;
+
+/** Returns the writes by which the accounts above leave out of their lists what is below an account, or no longer do. */
+const hidingWrites = ({ id, ancestors }: Pick<Marked, "id" | "ancestors">, isHidden: boolean) =>
+  Object.fromEntries(
+    ancestors.map((above): [string, Write] => {
+      const key = keys.erasing(above, id);
+      return [`hidden from ${above}`, isHidden ? { put: { ...key, account: id, ancestors } } : { delete: key }];
+    }),
+  );
 
 type Change = (marks: readonly string[]) => readonly string[];
 
-/** Changes the marks of an account or an order. Takes none from an account whose erasure has begun. Returns whether it changed any. */
-const changeMarks = async (of: Key, change: Change, more: { readonly add?: { readonly version: 1 } } = {}) => {
+/**
+ * Changes the marks of an order or, with the account that is erased, of an account. Takes none from one whose erasure has begun.
+ * Returns whether it changed any.
+ */
+const changeMarks = async (of: Key, change: Change, top?: string) => {
   for (let attempt = 1; ; attempt += 1) {
-    const { erasing, erasure } = (await readItem(Marked, of)) ?? {};
+    const found = await readItem(Marked, of);
+    if (!found) return false;
+    const { id, erasing, erasure } = found;
     const [before, after] = [erasing ?? [], change(erasing ?? [])];
     if (before.length === after.length || (after.length < before.length && erasure)) return false;
     const marks = after.length > 0 ? { set: { erasing: after } } : { remove: ["erasing"] };
     const when = { exists: true, equals: { erasing, erasure } };
-    const unmet = await transact({ marks: { update: of, ...marks, ...more, when } });
+    const more = top === undefined ? {} : { add: { version: 1 } };
+    const hiding = top === id || (top && after.length === 0) ? hidingWrites(found, after.length > 0) : {};
+    const unmet = await transact<string>({ marks: { update: of, ...marks, ...more, when }, ...hiding });
     if (!unmet) return true;
     if (!unmet.get("marks")) return false;
     await backOff(attempt, new Error("The marks have changed each time."));
@@ -84,7 +106,7 @@ const changeTree = async (top: string, change: Change) => {
   };
   for await (const level of accountLevels(top)) {
     levels.push(level);
-    await limit.map(level, (id) => changeOne(keys.account(id), change, { add: { version: 1 } }));
+    await limit.map(level, (id) => changeOne(keys.account(id), change, top));
   }
   for (const account of levels.flat()) await forEachOrder(account, (order) => changeOne(order, change));
   return { levels, isChanged };
@@ -222,9 +244,10 @@ const eraseAccount = async (account: Account, eraser: Eraser, event?: Write): Pr
       eraser,
     );
   const parent = account.ancestors.at(-1);
-  const unmet = await transact({
+  const unmet = await transact<string>({
     account: { delete: own, when: { exists: true } },
     child: { delete: keys.childAccount(parent ?? null, account.id) },
+    ...hidingWrites(account, false),
     // The account above may be erased at the same time. Once that has begun, it keeps no event, either.
     parent:
       event && parent
@@ -246,9 +269,6 @@ const erasedEvent = ({ id, version, ancestors, erasure }: Account, origin: Origi
 export const eraseTree = async (top: Account, eraser: Eraser, origin: Origin): Promise<void> => {
   const end = Date.now() + eraser.waitMs;
   await eraseKeys(eraser);
-  // Lists of accounts above show them until they are erased.
-  for await (const page of pagesOf(collections.switches(top.id)))
-    await limit.map(page, ({ id }) => eraseSwitch(String(id)));
   // Requests that have begun may still write. A timer can fire a millisecond early.
   while (Date.now() < end) await sleep(end - Date.now());
   const { partitions } = await findPartitions(top.id);
