@@ -27,6 +27,7 @@ describe("a key", () => {
     ["user", keys.user("1"), "USER#1 USER"],
     ["account", keys.account("1"), "ACCOUNT#1 ACCOUNT"],
     ["switchCount", keys.switchCount("1", "ABC"), "ACCOUNT#1 ACCOUNT#SWITCH_COUNT#C"],
+    ["erasing", keys.erasing("1", "2"), "ACCOUNT#1 ACCOUNT#ERASING#2"],
     ["childAccount", keys.childAccount("1", "2"), "ACCOUNT#1 CHILD#2"],
     ["childAccount", keys.childAccount(null, "2"), "ROOT_ACCOUNTS CHILD#2"],
     ["accountUser", keys.accountUser("1", "2"), "ACCOUNT#1 USER#2"],
