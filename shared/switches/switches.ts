@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { alreadyTaken, invalid, notFound } from "../errors.ts";
-import { expiryOf, type Origin, recordOf } from "../history/record.ts";
+import { type Origin, recordOf } from "../history/record.ts";
 import { newId } from "../schema/fields.ts";
 import type { Item, Write } from "../table/expressions.ts";
 import type { Created, Idempotency } from "../table/idempotency.ts";
@@ -111,19 +111,18 @@ export const updateSwitch = (
   });
 
 /** Returns the writes that remove a switch, its name, and its entries in all lists. Its events stay. */
-export const switchRemoval = (one: Switch, now: Date): Readonly<Record<string, Write>> => ({
+export const switchRemoval = (one: Switch): Readonly<Record<string, Write>> => ({
   switch: { delete: keys.switch(one.id), when: { equals: { version: one.version } } },
   owner: { delete: keys.switchOwner(one.id) },
   name: { delete: nameKey(one) },
   ...listWrites(one, -1),
-  deleted: { put: { ...keys.deletedSwitch(one.account, one.id), id: one.id, expires_at: expiryOf(now) } },
 });
 
 /** Deletes a switch in one transaction. Returns the switch as it was. */
 export const deleteSwitch = (current: Switch, origin: Origin, precondition: Precondition): Promise<Switch> =>
   optimisticWrite(current, origin, precondition, reread(current.id), async (latest, origin) => {
     const unmet = await transact<string>({
-      ...switchRemoval(latest, origin.now),
+      ...switchRemoval(latest),
       event: recordChange("deleted", latest, origin),
     });
     return unmet ? undefined : latest;

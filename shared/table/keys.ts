@@ -15,7 +15,7 @@ import { createHash } from "node:crypto";
  * | keep a reference_id unique                 | Put reference, if it does not exist               |
  * | find an attachment by its reference_id     | Get reference, then Get attachment                |
  * | repeat the response of an earlier POST     | Get idempotency                                   |
- * | erase an account                           | Query its partition, and those of all that it lists |
+ * | erase or export an account                 | Scan for the partitions of its tree, then Query each |
  * | list an order's requests                   | Query orderRequests                               |
  * | lock an order's checkout, read its outcome | Get checkout                                      |
  * | find orders whose checkout has not succeeded | Query openCheckouts, then Get order and checkout of each |
@@ -96,6 +96,8 @@ export const keys = {
     pk: `ACCOUNT#${account}`,
     sk: `ACCOUNT#SWITCH_COUNT#${switchId.slice(-1)}`,
   }),
+  /** An account that is being erased, for the lists of an account above it. It comes before the counts. */
+  erasing: (above: string, account: string): Key => ({ pk: `ACCOUNT#${above}`, sk: `ACCOUNT#ERASING#${account}` }),
   /** An account's entry below its parent. The parent of a root account is null. */
   childAccount: (parent: string | null, id: string): Key => ({ pk: accountsBelow(parent), sk: `CHILD#${id}` }),
   /** The entries of an account's users and API keys, so that one Query lists them. */
@@ -103,8 +105,6 @@ export const keys = {
   accountKey: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `KEY#${id}` }),
   /** The entry of an account's order. Who may write it, and apply orders, may not replace the account. */
   accountOrder: (account: string, id: string): Key => ({ pk: ordersOf(account), sk: `ORDER#${id}` }),
-  /** The entry of a request that the account owns in the order of an account above it. */
-  accountRequest: (account: string, id: string): Key => ({ pk: ordersOf(account), sk: `REQUEST#${id}` }),
   order: (id: string): Key => parent({ type: "order", id }),
   request: (id: string): Key => parent({ type: "request", id }),
   parent,
@@ -135,8 +135,6 @@ export const keys = {
   switchName: (account: string, hash: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH_NAME#${hash}` }),
   /** A switch's entry in the list of its account, and of each account above. One Query reads a whole list. */
   switchEntry: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `SWITCH#${id}` }),
-  /** A deleted switch whose events have not expired yet. */
-  deletedSwitch: (account: string, id: string): Key => ({ pk: `ACCOUNT#${account}`, sk: `DELETED_SWITCH#${id}` }),
   /** Written only if a deleted attachment's file could not be removed, so that the delete can be repeated. */
   unfinishedDelete: (of: ParentRef, id: string): Key => ({ pk: parent(of).pk, sk: `UNFINISHED_DELETE#${id}` }),
   /** The former parent of a deleted attachment, which no longer has an item or a file. */
@@ -168,8 +166,6 @@ export const collections = {
   openCheckouts: (): Collection => ({ pk: openCheckouts, prefix: "ORDER#" }),
   lateChanges: (): Collection => ({ pk: lateChanges, prefix: "ORDER#" }),
   lateChangesOf: (order: string): Collection => ({ pk: lateChanges, prefix: `ORDER#${order}#` }),
-  accountRequests: (account: string): Collection => ({ pk: ordersOf(account), prefix: "REQUEST#" }),
-  deletedSwitches: (account: string): Collection => ({ pk: `ACCOUNT#${account}`, prefix: "DELETED_SWITCH#" }),
   idempotency: (account: string): Collection => ({ pk: `IDEMPOTENCY#${account}`, prefix: "USED#" }),
   /** Everything in the partition of an item. */
   partition: ({ pk }: Key): Collection => ({ pk, prefix: "" }),

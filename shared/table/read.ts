@@ -206,7 +206,7 @@ export const lookUp = async (text: string): Promise<Key[]> => {
   return Items.map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) }));
 };
 
-/** Yields every item. Reads the whole table, so it is for `patchbay check` and `patchbay restore` only. */
+/** Yields every item. Reads the whole table, so it is for few commands only. */
 export async function* scan(segment: Pick<ScanCommandInput, "Segment" | "TotalSegments"> = {}): AsyncGenerator<Item> {
   // Without a page size, the embedded DynamoDB reads the rest of the table for each page.
   const settings = { client: dynamodb(), pageSize: 1_000 };

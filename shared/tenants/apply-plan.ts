@@ -268,7 +268,7 @@ const planKey: PlanEntry<"keys"> = (path, id, entry, resolved) => {
   };
   const items = [
     { ...keys.apiKey(sha256), ...key },
-    { ...keys.apiKeyId(id), sha256 },
+    { ...keys.apiKeyId(id), sha256, account: key.account },
     { ...keys.accountKey(key.account, id), id, sha256 },
   ];
   const planned = planNew(path, entry, key, items, resolved);
@@ -329,11 +329,9 @@ const planRequest: PlanEntry<"requests"> = (path, id, entry, resolved) => {
     attachment_count: 0,
   };
   const { account, type } = request;
-  const isOwn = account === order?.account?.id;
   const items = [
     { ...keys.request(id), ...request },
     { ...keys.orderRequest(request.order, id), id, type, account },
-    ...(isOwn ? [] : [{ ...keys.accountRequest(account, id), id }]),
   ];
   const planned = planNew(path, entry, request, items, resolved);
   if (order?.state !== "CART") return planned;

@@ -33,7 +33,7 @@ export const endpointCosts: readonly (readonly [
   ["switches/list-under-account", 200, 5, 3, 6, 0],
   ["switches/show", 200, 2, 2, 5, 0],
   ["switches/update", 200, 3, 3, 5, 5],
-  ["switches/delete", 200, 3, 3, 5, 15],
+  ["switches/delete", 200, 3, 3, 5, 13],
 ];
 
 /**

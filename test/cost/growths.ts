@@ -62,8 +62,6 @@ export const growths = async ({ many, subAccounts }: { readonly many: number; re
       lateChangesOf: [],
       downloads: [],
       deletedAttachments: [],
-      accountRequests: [],
-      deletedSwitches: [],
       idempotency: [],
       partition: [],
     } satisfies Record<keyof typeof collections, readonly Collection[]>;

@@ -1,6 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
 import { beginRun } from "../../shared/checkout/checkout-run.ts";
@@ -11,6 +8,7 @@ import { storeRun } from "../support/fixtures/runs.ts";
 import { post } from "../support/fixtures/switches.ts";
 import { checkInvariants } from "../support/models/invariants.ts";
 import { admin } from "../support/processes/admin-cli.ts";
+import { killedAfter } from "../support/processes/killed-admin.ts";
 import { call } from "../support/requests/client.ts";
 import { startOnNewTable } from "../support/servers/own-table.ts";
 import { byExtent, extent } from "../support/setup/extent.ts";
@@ -37,23 +35,12 @@ const command = (account: string, name: string, wait: number) => [
   String(wait),
 ];
 
-/** Kills the process after a time. Returns whether it was still running. */
-const killedAfter = async (ms: number, account: string) => {
-  const program = join(import.meta.dirname, "../../infra/admin/admin.ts");
-  const child = spawn(process.execPath, [program, ...command(account, "Zebra 0", 0)], { stdio: "ignore" });
-  const ended = once(child, "exit");
-  await Promise.race([ended, sleep(ms)]);
-  const isRunning = child.exitCode === null;
-  child.kill("SIGKILL");
-  await ended;
-  return isRunning;
-};
-
 describe.runIf(extent !== "sample")("account erase, in processes of its own", () => {
   it("ends the same after a kill -9 at any moment", async () => {
     const { top } = await customerTree(reseller, byExtent({ sample: 1, most: 3, all: 7 }));
     let kills = 0;
-    for (let moment = 0; moment < 20; moment += 1) if (await killedAfter(600 + 50 * moment, top.account)) kills += 1;
+    for (let moment = 0; moment < 20; moment += 1)
+      if (await killedAfter(command(top.account, "Zebra 0", 0), { ms: 600 + 50 * moment })) kills += 1;
     expect(kills).toBeGreaterThan(0);
     const { code, stderr } = await admin(command(top.account, "Zebra 0", 0));
     if (code !== 0) expect(stderr).toContain("was erased at");

@@ -1,12 +1,11 @@
 import pLimit from "p-limit";
 import type { Item } from "../../../shared/table/expressions.ts";
-import { type Collection, collections, type Key, keys, type ParentRef } from "../../../shared/table/keys.ts";
-import { getMany, query, queryAll } from "../../../shared/table/read.ts";
-import { readOrder, readRequest } from "../../../shared/tenants/orders.ts";
-import { type Account, canAccess } from "../../../shared/tenants/tenant-schema.ts";
+import { type Collection, collections, type Key, keys, parentIn } from "../../../shared/table/keys.ts";
+import { query, queryAll, scan } from "../../../shared/table/read.ts";
 import { inOrder } from "../cli/lookups.ts";
+import { formatCount, withProgress } from "../cli/progress.ts";
 
-/** Everything that an account and those below it have, found by keys. Memory holds some pages of it, however much there is. */
+/** Everything that an account and those below it have, found by a scan. Memory holds the keys of its partitions. */
 
 export const recordKinds = [
   "accounts",
@@ -51,9 +50,9 @@ const recordOf = (item: Item): AccountRecord[] => {
 
 const pageSize = 100;
 
-/** Yields a collection page by page, after the id `after`. */
-export async function* pagesOf(list: Collection, after?: string): AsyncGenerator<Item[]> {
-  let from = after;
+/** Yields a collection page by page. */
+export async function* pagesOf(list: Collection): AsyncGenerator<Item[]> {
+  let from: string | undefined;
   do {
     const items = await query(list, { after: from, limit: pageSize });
     if (items.length > 0) yield items;
@@ -61,111 +60,64 @@ export async function* pagesOf(list: Collection, after?: string): AsyncGenerator
   } while (from !== undefined);
 }
 
-/** The ids of the entries of a list. */
-export const idsIn = async function* (list: Collection): AsyncGenerator<string> {
-  for await (const { id } of queryAll(list)) yield String(id);
-};
-
 const readAhead = 10;
 
-/** Leaves out the partitions up to the one whose key is `after`. */
-export const skippingUntil = (after: string | undefined) => {
-  let left = after;
-  return {
-    skips: (pk: string): boolean => {
-      if (left === undefined) return false;
-      if (left === pk) left = undefined;
-      return true;
-    },
-    /** Whether that partition has not come. */
-    isLost: () => left !== undefined,
-  };
-};
-type Skipping = ReturnType<typeof skippingUntil>;
-
-/** The records of a page. The last page of a partition also has its key. */
-export type RecordPage = { readonly records: readonly AccountRecord[]; readonly done?: string };
-
-const pageOf = (items: readonly Item[], pk?: string): RecordPage => ({
-  records: items.flatMap(recordOf),
-  ...(pk !== undefined && { done: pk }),
-});
-
-async function* wanted(mains: AsyncIterable<Key>, { skips }: Skipping): AsyncGenerator<Key> {
-  for await (const key of mains) if (!skips(key.pk)) yield key;
-}
-
-/** Yields the records of partitions, in order. Reads the first pages of the next ones ahead. */
-async function* partitions(mains: AsyncIterable<Key>, skipping: Skipping): AsyncGenerator<RecordPage> {
-  const firstPages = inOrder(wanted(mains, skipping), readAhead, async (key) => {
-    const list = collections.partition(key);
-    return { list, first: await query(list, { limit: pageSize }) };
-  });
-  for await (const { list, first } of firstPages) {
-    yield pageOf(first);
-    if (first.length === pageSize) for await (const page of pagesOf(list, String(first.at(-1)?.sk))) yield pageOf(page);
-    yield pageOf([], list.pk);
-  }
-}
-
-async function* keysOfAccount(account: string): AsyncGenerator<Key> {
-  for await (const { id, sha256 } of queryAll(collections.accountKeys(account))) {
-    yield keys.apiKey(String(sha256));
-    yield keys.apiKeyId(String(id));
-  }
-}
-
-async function* ordersOfAccount(account: string): AsyncGenerator<Key> {
-  for await (const order of idsIn(collections.accountOrders(account))) {
-    yield* withDownloads({ type: "order", id: order });
-    for await (const request of idsIn(collections.orderRequests(order)))
-      yield* withDownloads({ type: "request", id: request });
-  }
-}
-
-/** The partition of an order or a request, and that of the events of its downloads. */
-const withDownloads = (of: ParentRef): Key[] => [keys.parent(of), keys.download(of, "")];
-
-/** Yields the requests that an account owns in orders of accounts above `top`, each with its order. */
-export async function* requestsElsewhere(top: string, account: string): AsyncGenerator<{ id: string; order: string }> {
-  for await (const id of idsIn(collections.accountRequests(account))) {
-    const request = await readRequest(id);
-    const order = request && (await readOrder(request.order));
-    if (order && !canAccess(top, { id: order.account, ancestors: order.ancestors })) yield { id, order: order.id };
-  }
-}
-
-const each = async function* <T>(ids: AsyncIterable<T>, keysOf: (id: T) => readonly Key[]): AsyncGenerator<Key> {
-  for await (const id of ids) yield* keysOf(id);
-};
-
-const limit = pLimit(10);
+const limit = pLimit(readAhead);
 
 /** Yields the ids of an account and all accounts below it by level, from the top down, also of those that are being erased. */
 export async function* accountLevels(top: string): AsyncGenerator<string[]> {
-  const childrenOf = (id: string) => Array.fromAsync(idsIn(collections.childAccounts(id)));
+  const childrenOf = (id: string) =>
+    Array.fromAsync(queryAll(collections.childAccounts(id)), (entry) => String(entry.id));
   for (let level = [top]; level.length > 0; level = (await limit.map(level, childrenOf)).flat()) yield level;
 }
 
-/** Yields the account itself, its events and its used Idempotency-Keys. Its partition also has the entries of all its lists. */
-async function* ownRecords(id: string): AsyncGenerator<RecordPage> {
-  yield pageOf((await getMany([keys.account(id)])).filter((item) => item !== undefined));
-  for (const list of [collections.events({ type: "account", id }), collections.idempotency(id)])
-    for await (const page of pagesOf(list)) yield pageOf(page);
-  yield pageOf([], keys.account(id).pk);
-}
+/** How many parts of the table are read at once. */
+const segments = 8;
 
-/** Yields every record of an account and of those below it, always in the same order. */
-export async function* recordsOf(top: Account, skipping = skippingUntil(undefined)): AsyncGenerator<RecordPage> {
-  for (const id of (await Array.fromAsync(accountLevels(top.id))).flat()) {
-    if (!skipping.skips(keys.account(id).pk)) yield* ownRecords(id);
-    const users = each(idsIn(collections.accountUsers(id)), (user) => [keys.user(user)]);
-    const deletedSwitches = each(idsIn(collections.deletedSwitches(id)), (one) => [keys.switch(one)]);
-    const elsewhere = each(requestsElsewhere(top.id, id), (one) => withDownloads({ type: "request", id: one.id }));
-    for (const mains of [users, keysOfAccount(id), deletedSwitches, ordersOfAccount(id), elsewhere])
-      yield* partitions(mains, skipping);
+/** The account that a partition belongs to, as far as this item tells. An order's list of requests names their accounts. */
+const accountIn = ({ pk, sk, account }: Item): unknown =>
+  /^(?:ACCOUNT|ACCOUNT_ORDERS|IDEMPOTENCY)#(.+)$/.exec(String(pk))?.[1] ??
+  (/^ORDER#\S+ REQUEST#/.test(`${pk} ${sk}`) ? undefined : account);
+
+/**
+ * Reads the whole table. Returns the partitions of an account and of those below it, in order, and their requests in orders of
+ * accounts above. It finds what was written before it began.
+ */
+export const findPartitions = async (top: string) => {
+  const accounts = new Set((await Array.fromAsync(accountLevels(top))).flat());
+  const found = new Set<string>();
+  const requests: { readonly id: string; readonly order: string }[] = [];
+  let items = 0;
+  const readSegment = async (Segment: number) => {
+    for await (const item of scan({ Segment, TotalSegments: segments })) {
+      items += 1;
+      if (!accounts.has(String(accountIn(item)))) continue;
+      const pk = String(item.pk);
+      found.add(pk);
+      if (pk === item.sk && parentIn(pk)?.type === "request")
+        requests.push({ id: String(item.id), order: String(item.order) });
+    }
+  };
+  await withProgress(
+    () => Promise.all(Array.from({ length: segments }, (_, segment) => readSegment(segment))),
+    () => `Searching … ${formatCount(items)} items read`,
+  );
+  const elsewhere = requests.filter(({ order }) => !found.has(keys.order(order).pk));
+  return { partitions: [...found].sort(), elsewhere };
+};
+export type Found = Awaited<ReturnType<typeof findPartitions>>;
+
+/** Yields the records of partitions page by page. The last page of a partition also has its key. */
+export async function* recordsOf(
+  partitions: readonly string[],
+): AsyncGenerator<{ readonly records: readonly AccountRecord[]; readonly done?: string }> {
+  const firstPages = inOrder(partitions, readAhead, async (pk) => {
+    const pages = pagesOf({ pk, prefix: "" });
+    return { pk, pages, first: await pages.next() };
+  });
+  for await (const { pk, pages, first } of firstPages) {
+    yield { records: (first.value ?? []).flatMap(recordOf) };
+    for await (const page of pages) yield { records: page.flatMap(recordOf) };
+    yield { records: [], done: pk };
   }
-  // The list of the account has the switches of all accounts below it.
-  const switches = each(idsIn(collections.switches(top.id)), (one) => [keys.switch(one)]);
-  yield* partitions(switches, skipping);
 }

@@ -11,7 +11,7 @@ import { type Format, printRecord } from "../cli/output.ts";
 import { formatCount, withProgress } from "../cli/progress.ts";
 import { readActualRun } from "../history/actual-run.ts";
 import { deletionOf } from "../history/history.ts";
-import { accountLevels, recordKinds, recordsOf, requestsElsewhere } from "./account-records.ts";
+import { type Found, findPartitions, recordKinds, recordsOf } from "./account-records.ts";
 import { beginErasure, type Eraser, eraseTree, markedFor, markTree, newMark, unmarkTree } from "./erase.ts";
 
 /** `account erase`. This file has what it would erase, why it refuses, and the confirmation. */
@@ -21,13 +21,13 @@ export type EraseOptions = Format & Caller & { readonly yes?: string; readonly c
 const findAccount = finder("account", readStoredAccount);
 
 /** Counts the records by kind, and finds the orders whose letters a carrier may have. */
-const countRecords = async (top: Account) => {
+const countRecords = async (partitions: readonly string[]) => {
   const numbers = Object.fromEntries(recordKinds.map((kind) => [kind, 0]));
   const forwarded = new Set<string>();
   let total = 0;
   await withProgress(
     async () => {
-      for await (const { records } of recordsOf(top)) {
+      for await (const { records } of recordsOf(partitions)) {
         for (const { kind, item } of records) {
           numbers[kind] = (numbers[kind] ?? 0) + 1;
           if (kind === "receipts" && item.held !== "no") forwarded.add(parentIn(item.pk)?.id ?? "");
@@ -61,7 +61,7 @@ const keysElsewhere = async (top: Account): Promise<string[]> => {
 };
 
 /** Throws if an order of the tree is being checked out, or if accounts outside of it would lack requests or users. */
-const refuse = async (top: Account): Promise<void> => {
+const refuse = async (top: Account, { elsewhere }: Found): Promise<void> => {
   const own = (await ordersInCheckout()).filter((one) => canAccess(top.id, { ...one, id: one.account }));
   const running: string[] = [];
   for (const { id } of own) {
@@ -72,14 +72,10 @@ const refuse = async (top: Account): Promise<void> => {
     throw new CommandError(
       `Nothing was erased. These orders are being checked out: ${named(running)}. Repeat the command when their runs have ended.`,
     );
-  const elsewhere: string[] = [];
-  for await (const level of accountLevels(top.id))
-    for (const id of level)
-      for await (const request of requestsElsewhere(top.id, id))
-        elsewhere.push(`${request.id} of the order ${request.order}`);
-  if (elsewhere.length > 0)
+  const requests = elsewhere.map(({ id, order }) => `${id} of the order ${order}`);
+  if (requests.length > 0)
     throw new CommandError(
-      `Nothing was erased. These requests belong to orders of accounts above, which would lack them: ${named(elsewhere)}. Erase the account of the order.`,
+      `Nothing was erased. These requests belong to orders of accounts above, which would lack them: ${named(requests)}. Erase the account of the order.`,
     );
   const impersonating = await keysElsewhere(top);
   if (impersonating.length > 0)
@@ -123,8 +119,9 @@ export const eraseAccount = async (id: string, options: EraseOptions): Promise<v
   if (cancel) return cancelErasure(account, called);
   if (yes !== undefined && yes !== account.name)
     throw new UsageError(`--yes must be the name of the account, which is: ${account.name}`);
-  const { numbers, atCarrier } = await countRecords(account);
-  if (!account.erasing) await withProgress(() => refuse(account));
+  const found = await findPartitions(account.id);
+  const { numbers, atCarrier } = await countRecords(found.partitions);
+  if (!account.erasing) await withProgress(() => refuse(account, found));
   if (yes === undefined) {
     printRecord({ account: account.id, name: account.name, ...numbers }, called);
     printAtCarrier(atCarrier);
@@ -158,10 +155,12 @@ const mark = async (account: Account, numbers: Readonly<Record<string, number>>)
   const takeBack = () => unmarkTree(account.id, (one) => one === own);
   // A run, or a request, may have begun before the mark. Nothing has been erased yet. From the mark on, none begins.
   if (!account.erasure)
-    await refuse(account).catch(async (error: unknown) => {
-      await takeBack();
-      throw error;
-    });
+    await findPartitions(account.id)
+      .then((found) => refuse(account, found))
+      .catch(async (error: unknown) => {
+        await takeBack();
+        throw error;
+      });
   const marked = await beginErasure(own, levels, numbers);
   if (marked) return { levels, marked };
   await takeBack();

@@ -12,7 +12,6 @@ import { switchRemoval } from "../../../shared/switches/switches.ts";
 import { backOff } from "../../../shared/table/client.ts";
 import type { Item, Write } from "../../../shared/table/expressions.ts";
 import {
-  type Collection,
   collections,
   eventPrefix,
   type Key,
@@ -21,20 +20,20 @@ import {
   type ParentRef,
   parentIn,
 } from "../../../shared/table/keys.ts";
-import { queryAll, readItem } from "../../../shared/table/read.ts";
+import { readItem } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { readStoredAccount } from "../../../shared/tenants/accounts.ts";
 import type { Account } from "../../../shared/tenants/tenant-schema.ts";
-import { accountLevels, idsIn, pagesOf } from "./account-records.ts";
+import { accountLevels, findPartitions, pagesOf } from "./account-records.ts";
 
 /**
- * Erases an account and everything below it. Each step removes the entry by which a repeated command would find an item after the
- * item itself, so an erase that was interrupted continues. It also finds what other writers add meanwhile. Nothing is added to an
- * account that is marked, and after a pause, whatever was on its way has been written or refused.
+ * Erases an account and everything below it. Nothing is added to an account that is marked, and after a pause, whatever was on its
+ * way has been written or refused. Then one read of the table finds all of it. What names the account of a partition goes last, so
+ * an erase that was interrupted finds the rest.
  */
 
-/** How many lists are erased at once, and how many files are removed and single items changed. */
-const listsAtOnce = 4;
+/** How many partitions are erased at once, and how many files are removed and single items changed. */
+const partitionsAtOnce = 4;
 const limit = pLimit(16);
 
 /** At most half of the writes that a transaction takes, because DynamoDB also limits it to 4 MB. */
@@ -57,19 +56,41 @@ const forEachOrder = async (account: string, work: (order: Key) => Promise<unkno
     await limit.map(page, ({ id }) => work(keys.order(String(id))));
 };
 
-const Marked = z.object({ erasing: z.optional(z.array(z.string())), erasure: z.optional(z.unknown()) });
+const Marked = z.object({
+  id: z._default(z.string(), ""),
+  ancestors: z._default(z.array(z.string()), []),
+  erasing: z.optional(z.array(z.string())),
+  erasure: z.optional(z.unknown()),
+});
+type Marked = z.infer<typeof Marked>;
+
+/** Returns the writes by which the accounts above leave out of their lists what is below an account, or no longer do. */
+const hidingWrites = ({ id, ancestors }: Pick<Marked, "id" | "ancestors">, isHidden: boolean) =>
+  Object.fromEntries(
+    ancestors.map((above): [string, Write] => {
+      const key = keys.erasing(above, id);
+      return [`hidden from ${above}`, isHidden ? { put: { ...key, account: id, ancestors } } : { delete: key }];
+    }),
+  );
 
 type Change = (marks: readonly string[]) => readonly string[];
 
-/** Changes the marks of an account or an order. Takes none from an account whose erasure has begun. Returns whether it changed any. */
-const changeMarks = async (of: Key, change: Change, more: { readonly add?: { readonly version: 1 } } = {}) => {
+/**
+ * Changes the marks of an order or, with the account that is erased, of an account. Takes none from one whose erasure has begun.
+ * Returns whether it changed any.
+ */
+const changeMarks = async (of: Key, change: Change, top?: string) => {
   for (let attempt = 1; ; attempt += 1) {
-    const { erasing, erasure } = (await readItem(Marked, of)) ?? {};
+    const found = await readItem(Marked, of);
+    if (!found) return false;
+    const { id, erasing, erasure } = found;
     const [before, after] = [erasing ?? [], change(erasing ?? [])];
     if (before.length === after.length || (after.length < before.length && erasure)) return false;
     const marks = after.length > 0 ? { set: { erasing: after } } : { remove: ["erasing"] };
     const when = { exists: true, equals: { erasing, erasure } };
-    const unmet = await transact({ marks: { update: of, ...marks, ...more, when } });
+    const more = top === undefined ? {} : { add: { version: 1 } };
+    const hiding = top === id || (top && after.length === 0) ? hidingWrites(found, after.length > 0) : {};
+    const unmet = await transact<string>({ marks: { update: of, ...marks, ...more, when }, ...hiding });
     if (!unmet) return true;
     if (!unmet.get("marks")) return false;
     await backOff(attempt, new Error("The marks have changed each time."));
@@ -85,7 +106,7 @@ const changeTree = async (top: string, change: Change) => {
   };
   for await (const level of accountLevels(top)) {
     levels.push(level);
-    await limit.map(level, (id) => changeOne(keys.account(id), change, { add: { version: 1 } }));
+    await limit.map(level, (id) => changeOne(keys.account(id), change, top));
   }
   for (const account of levels.flat()) await forEachOrder(account, (order) => changeOne(order, change));
   return { levels, isChanged };
@@ -144,9 +165,9 @@ export type Eraser = {
 
 const accountsOf = ({ levels }: Eraser) => levels.flat();
 
-/** From this moment on, every key of the accounts gets a 401. Their entries stay until their events are erased. */
+/** From this moment on, every key of the accounts gets a 401. */
 const eraseKeys = (eraser: Eraser) =>
-  forEachConcurrently(listsAtOnce, accountsOf(eraser), async (account) => {
+  forEachConcurrently(partitionsAtOnce, accountsOf(eraser), async (account) => {
     for await (const page of pagesOf(collections.accountKeys(account)))
       await deleteAll(page.map(({ sha256 }) => keys.apiKey(String(sha256))));
   });
@@ -154,49 +175,40 @@ const eraseKeys = (eraser: Eraser) =>
 const eraseSwitch = async (id: string): Promise<void> => {
   for (let attempt = 1; ; attempt += 1) {
     const found = await readSwitch(id);
-    // An API key of an account above may delete it at the same time.
-    if (!found || !(await transact<string>(switchRemoval(found, new Date())))) return;
+    // Another command may erase it at the same time.
+    if (!found || !(await transact<string>(switchRemoval(found)))) return;
     await backOff(attempt, new Error("The switch has changed each time."));
   }
 };
 
-/** The list of the erased account has the switches of all accounts below it. Their removal counts them down in the accounts above. */
-const eraseSwitches = async (eraser: Eraser): Promise<void> => {
-  const [top = ""] = accountsOf(eraser);
-  for await (const page of pagesOf(collections.switches(top)))
-    await limit.map(page, ({ id }) => eraseSwitch(String(id)));
-  for (const account of accountsOf(eraser))
-    await eraseListed(collections.deletedSwitches(account), keys.switch, eraser);
+/** Erases a partition. The item that names its account goes last, because a repeated command finds the partition by it. */
+const erasePartition = async (pk: string, eraser: Eraser): Promise<void> => {
+  const id = pk.slice(pk.indexOf("#") + 1);
+  const parent = parentIn(pk);
+  if (pk.startsWith("SWITCH#")) await eraseSwitch(id);
+  if (pk.startsWith("DELETED#")) await deleteAll([keys.deletedAttachment(id)]);
+  if (parent) await eraseRecentFiles(parent);
+  for await (const page of pagesOf({ pk, prefix: "" }))
+    await eraseItems(
+      page.filter(({ sk }) => sk !== pk),
+      eraser,
+    );
+  if (parent?.type === "order") {
+    await deleteAll([keys.openCheckout(id)]);
+    for await (const page of pagesOf(collections.lateChangesOf(id))) await deleteAll(page.map(keyOf));
+  }
+  await deleteAll([{ pk, sk: pk }]);
 };
 
-/** Erases the partitions of what a list names, and each entry after its partition. */
-const eraseListed = (list: Collection, mainOf: (id: string) => Key, eraser: Eraser): Promise<void> =>
-  forEachConcurrently(listsAtOnce, queryAll(list), async (entry) => {
-    await erasePartition(mainOf(String(entry.id)), eraser);
-    await deleteAll([keyOf(entry)]);
-  });
-
-/** Erases an item and everything in its partition. Nothing is added once the item itself is gone. */
-const erasePartition = async (main: Key, eraser: Eraser): Promise<void> => {
-  await deleteAll([main]);
-  for await (const page of pagesOf(collections.partition(main))) await eraseItems(page, eraser);
-};
-
-/**
- * Erases items, with the files that they name. Also erases what the table has outside of their partition about attachments that
- * were deleted before.
- */
+/** Erases items, with the files that they name. */
 const eraseItems = async (items: readonly Item[], eraser: Eraser): Promise<void> => {
-  const found = items.map((item) => ({ item, file: fileOf(item) }));
-  await limit.map(found, async ({ item, file }) => {
+  await limit.map(items, async (item) => {
+    const file = fileOf(item);
     if (file === undefined) return;
     if (String(item.sk).startsWith("UPLOAD#")) eraser.progress.hasUploads = true;
     await removeFile(fileKey(file.parent, file.id));
   });
-  const elsewhere = found.flatMap(({ item, file }) =>
-    file && String(item.sk).startsWith(eventPrefix) ? [keys.deleted(file.id), keys.deletedAttachment(file.id)] : [],
-  );
-  await deleteAll([...elsewhere, ...items.map(keyOf)]);
+  await deleteAll(items.map(keyOf));
   eraser.progress.removed += items.length;
 };
 
@@ -223,59 +235,19 @@ const eraseRecentFiles = async (parent: ParentRef): Promise<void> => {
   }
 };
 
-const eraseAttachments = async (parent: ParentRef, eraser: Eraser): Promise<void> => {
-  for await (const page of pagesOf(collections.attachments(parent))) await eraseItems(page, eraser);
-};
-
-const eraseOrder = async (account: string, id: string, eraser: Eraser): Promise<void> => {
-  const requests = () => pagesOf(collections.orderRequests(id));
-  for await (const page of requests())
-    for (const request of page) await eraseAttachments({ type: "request", id: String(request.id) }, eraser);
-  await eraseAttachments({ type: "order", id }, eraser);
-  await deleteAll([keys.order(id), keys.checkout(id), keys.openCheckout(id)]);
-  for await (const page of pagesOf(collections.lateChangesOf(id))) await deleteAll(page.map(keyOf));
-  for await (const page of requests())
-    await forEachConcurrently(listsAtOnce, page, (entry) => eraseRequest(entry, eraser));
-  await erasePartition(keys.order(id), eraser);
-  await erasePartition(keys.download({ type: "order", id }, ""), eraser);
-  await eraseRecentFiles({ type: "order", id });
-  await deleteAll([keys.accountOrder(account, id)]);
-};
-
-const eraseRequest = async (entry: Item, eraser: Eraser): Promise<void> => {
-  const id = String(entry.id);
-  await erasePartition(keys.request(id), eraser);
-  await erasePartition(keys.download({ type: "request", id }, ""), eraser);
-  await eraseRecentFiles({ type: "request", id });
-  await deleteAll([keys.accountRequest(String(entry.account), id), keyOf(entry)]);
-};
-
-const eraseOrders = async (eraser: Eraser): Promise<void> => {
-  for (const account of accountsOf(eraser))
-    await forEachConcurrently(listsAtOnce, idsIn(collections.accountOrders(account)), (id) =>
-      eraseOrder(account, id, eraser),
-    );
-};
-
-/** Erases the idempotency records, users, and what is left of the keys. */
-const eraseCallers = async (eraser: Eraser): Promise<void> => {
-  for (const account of accountsOf(eraser)) {
-    for await (const page of pagesOf(collections.idempotency(account))) await eraseItems(page, eraser);
-    await eraseListed(collections.accountUsers(account), keys.user, eraser);
-    await eraseListed(collections.accountKeys(account), keys.apiKeyId, eraser);
-  }
-};
-
 /** Erases what is left in an account's partitions, and then the account, unless it is gone. */
 const eraseAccount = async (account: Account, eraser: Eraser, event?: Write): Promise<void> => {
   const own = keys.account(account.id);
-  const isOther = ({ sk }: Item) => sk !== own.sk;
-  for (const key of [keys.accountOrder(account.id, ""), own])
-    for await (const page of pagesOf(collections.partition(key))) await eraseItems(page.filter(isOther), eraser);
+  for await (const page of pagesOf(collections.partition(own)))
+    await eraseItems(
+      page.filter(({ sk }) => sk !== own.sk),
+      eraser,
+    );
   const parent = account.ancestors.at(-1);
-  const unmet = await transact({
+  const unmet = await transact<string>({
     account: { delete: own, when: { exists: true } },
     child: { delete: keys.childAccount(parent ?? null, account.id) },
+    ...hidingWrites(account, false),
     // The account above may be erased at the same time. Once that has begun, it keeps no event, either.
     parent:
       event && parent
@@ -299,11 +271,11 @@ export const eraseTree = async (top: Account, eraser: Eraser, origin: Origin): P
   await eraseKeys(eraser);
   // Requests that have begun may still write. A timer can fire a millisecond early.
   while (Date.now() < end) await sleep(end - Date.now());
-  await eraseSwitches(eraser);
-  await eraseOrders(eraser);
-  await eraseCallers(eraser);
+  const { partitions } = await findPartitions(top.id);
+  const others = partitions.filter((pk) => !pk.startsWith("ACCOUNT#"));
+  await forEachConcurrently(partitionsAtOnce, others, (pk) => erasePartition(pk, eraser));
   for (const level of eraser.levels.slice(1).toReversed())
-    await forEachConcurrently(listsAtOnce, level, async (id) => {
+    await forEachConcurrently(partitionsAtOnce, level, async (id) => {
       const account = await readStoredAccount(id);
       if (account) await eraseAccount(account, eraser);
     });

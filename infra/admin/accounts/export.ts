@@ -23,7 +23,7 @@ import { findAccount } from "../cli/lookups.ts";
 import { type Caller, operatorOrigin } from "../cli/operator.ts";
 import { type Format, printRecord, safe } from "../cli/output.ts";
 import { formatCount, withProgress } from "../cli/progress.ts";
-import { type AccountRecord, recordKinds, recordsOf, skippingUntil } from "./account-records.ts";
+import { type AccountRecord, findPartitions, recordKinds, recordsOf } from "./account-records.ts";
 
 /**
  * `account export`. The records are written first, then the files. Each file gets its name once it is complete and verified, so a
@@ -205,24 +205,23 @@ const saveEveryMs = 1_000;
 /** Writes the records. If they cannot be continued, forgets the progress, and the next call begins from scratch. */
 const writeRecords = async (one: Export): Promise<void> => {
   const { after, counts: counted, sizes = {} } = one.state.progress ?? {};
-  const skipping = skippingUntil(after);
   const counts = { ...Object.fromEntries(recordKinds.map((kind) => [kind, 0])), ...counted };
   const files = new Map<string, Lines>();
   try {
     for (const name of names) files.set(name, await openLines(join(one.folder, name), sizes[name] ?? 0));
     // The process ended while it renamed the files, or the machine lost their ends.
     if ([...files.values()].some(({ isShorter }) => isShorter)) return save(one, { progress: null });
+    const { partitions } = await findPartitions(one.account.id);
+    const left = partitions.filter((pk) => after === undefined || pk > after);
     const total = () => Object.values(counts).reduce((sum, count) => sum + count, 0);
     const writing = async () => {
       let savedAt = performance.now();
-      for await (const { records, done } of recordsOf(one.account, skipping)) {
+      for await (const { records, done } of recordsOf(left)) {
         for (const record of records) await writeRecord(one, record, files, counts);
         if (done === undefined || performance.now() - savedAt < saveEveryMs) continue;
         save(one, { progress: { after: done, counts, sizes: await sizesOf(files) } });
         savedAt = performance.now();
       }
-      // The partition to continue after was erased.
-      if (skipping.isLost()) return save(one, { progress: null });
       for (const file of files.values()) await file.finish();
       save(one, { progress: null, records: counts });
     };

@@ -4,6 +4,7 @@ import { readSwitch, readSwitches, SwitchEntry } from "../../../shared/switches/
 import type { Switch } from "../../../shared/switches/switch-schema.ts";
 import { collections } from "../../../shared/table/keys.ts";
 import { parseReadable, queryAll } from "../../../shared/table/read.ts";
+import { isErasedBelow } from "../../../shared/tenants/accounts.ts";
 import { childAccounts, findAccount, finder, ownerOf, parseId, printOwned } from "../cli/lookups.ts";
 import { type Format, printRecord } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
@@ -15,10 +16,12 @@ export const withoutSecrets = (settings: Switch) =>
 
 /** Yields the switches of an account and of all accounts below it or, without one, of every account. */
 export async function* switchesOf(account: string | undefined): AsyncGenerator<Switch> {
-  const accounts = account === undefined ? await childAccounts(null) : [await findAccount(account)];
-  for (const { id } of accounts) {
+  const ids = account === undefined ? (await childAccounts(null)).map(({ id }) => id) : [account];
+  for (const id of ids) {
+    const top = await findAccount(id);
     const entries = await Array.fromAsync(queryAll(collections.switches(id)));
-    yield* await readSwitches(parseReadable(SwitchEntry, entries).map(({ id }) => id));
+    const switches = await readSwitches(parseReadable(SwitchEntry, entries).map(({ id }) => id));
+    yield* switches.filter((one) => !isErasedBelow(top, one));
   }
 }
 

@@ -171,7 +171,7 @@ describe("the operators' CLI", () => {
     expect((await admin(["attachment", "list", request])).stdout).toBe("Nothing found.\n");
   });
 
-  it("reads the whole table for `check` only", async () => {
+  it("lists, finds and changes without reading the whole table", async () => {
     const { account, user, key, order, request } = await customer();
     proxies.table.choose(({ operation }) => (operation === "Scan" ? "refuse" : undefined));
     const lists = ["account", "user", "key", "order", "switch"].map((group) => [group, "list"]);

@@ -169,9 +169,9 @@ describe("account erase", () => {
     "says of an erase that has begun what is left of it, and lets nobody add to the account",
     async () => {
       const { top, all } = await customerTree(reseller, 2);
-      const isLastWrite = ({ operation, items }: TableCall) =>
-        operation === "TransactWriteItems" && items.some(({ pk }) => pk.startsWith("SWITCH#"));
-      beforeTableCall(isLastWrite, async () => {
+      const isFirstPartition = ({ operation, items }: TableCall) =>
+        operation === "TransactWriteItems" && items.some(({ pk }) => pk.startsWith("DELETED#"));
+      beforeTableCall(isFirstPartition, async () => {
         throw new Error("killed");
       });
       expect(await erase(top.account)).toEqual(failure(1, "killed"));
@@ -381,16 +381,21 @@ describe("account erase", () => {
       const listed = `/api/v1/accounts/${top.account}/switches`;
       const answers = await Promise.all([...paths, listed].map((path) => call("GET", path, { key: top.key })));
       const byReseller = [await call("GET", `/api/v1/switches/${one.id}`, { key: reseller.key })];
-      const lists: unknown[] = [];
+      const above = await call("GET", "/api/v1/switches", { key: reseller.key });
+      const lists: unknown[] = [above.body];
+      const counted = `"total":${above.text.split('"inserted_at"').length - 1}`;
+      expect(above.text).toContain(counted);
       for (const list of [
         ["account", "list", "--account", reseller.id],
+        ["switch", "list", "--account", reseller.id],
+        ["switch", "list"],
         ["user", "list"],
         ["key", "list"],
       ])
         lists.push(await adminJson(list));
       return [...answers, ...byReseller]
         .map(({ status }) => status)
-        .concat(JSON.stringify(lists).includes(top.account) ? 1 : 0);
+        .concat([top.account, one.id].some((id) => JSON.stringify(lists).includes(id)) ? 1 : 0);
     };
     const stored = await everything();
     expect(await shown()).toEqual([200, 200, 200, 200, 200, 1]);
@@ -435,10 +440,12 @@ describe("account erase", () => {
       },
     );
     expect(await erase(top.account)).toEqual(failure(1, "killed"));
-    for (const { account } of all)
+    for (const { account } of all) {
       expect(await admin(["account", "erase", account, "--cancel"])).toEqual(
         failure(1, `The erasure of ${account} can't be taken back, because its API keys are gone.`),
       );
+      expect(await get(keys.account(account))).toMatchObject({ erasing: [expect.any(String)] });
+    }
     expect((await erase(top.account)).code).toBe(0);
     expect(await afterwards()).toEqual([erasure(top.account)]);
   });

@@ -9,6 +9,7 @@ import {
   TagResourceCommand,
 } from "@aws-sdk/client-dynamodb";
 import { PutCommand, ScanCommand } from "@aws-sdk/lib-dynamodb";
+import pLimit from "p-limit";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { listen } from "../../../infra/local/listen.ts";
@@ -16,7 +17,9 @@ import { env } from "../../../shared/env.ts";
 import { dynamodb } from "../../../shared/table/client.ts";
 import { customer } from "../../support/fixtures/tenants.ts";
 import { failure } from "../../support/processes/failure.ts";
+import { killedAfter } from "../../support/processes/killed-admin.ts";
 import { admin } from "../../support/requests/admin.ts";
+import { byExtent } from "../../support/setup/extent.ts";
 
 /** The embedded DynamoDB can neither restore a table nor keep backups. This server adds both, with AWS's delays and refusals. */
 
@@ -102,13 +105,16 @@ const answer = async (operation: string, input: Record<string, unknown>, pass: (
 
 const type = { "Content-Type": "application/x-amz-json-1.0" };
 
+/** A command that is repeated finds what an earlier one has begun. */
+const oneByOne = pLimit(1);
+
 const server = createServer(async (request, response) => {
   const target = String(request.headers["x-amz-target"]);
   const input = z.parse(Input, await json(request));
   const { authorization = "", "x-amz-date": date } = request.headers;
   const headers = { Authorization: authorization, "X-Amz-Target": target, "X-Amz-Date": String(date) };
   const pass = () => fetch(embedded, { method: "POST", headers: { ...headers, ...type }, body: JSON.stringify(input) });
-  const { status, body } = await answer(target.split(".")[1] ?? "", input, pass);
+  const { status, body } = await oneByOne(() => answer(target.split(".")[1] ?? "", input, pass));
   response.writeHead(status, type).end(JSON.stringify(body));
 });
 
@@ -181,6 +187,24 @@ describe("restoring the table", () => {
       code: 0,
       stdout: "No problems found.\n",
     });
+  });
+
+  it("ends the same after a kill -9 at any moment", async () => {
+    let kills = 0;
+    for (let moment = 0; moment < byExtent({ sample: 3, most: 20, all: 20 }); moment += 1) {
+      changes();
+      const args = ["--to", to, "--as", `${env.tableName()}-${moment}`];
+      const when = { ms: 10 * moment, since: () => calls.length > 0, env: aws };
+      if (await killedAfter(["restore", "--poll", "0", ...args], when)) kills += 1;
+      expect(await restore(...args)).toMatchObject({ code: 0 });
+      changes();
+      expect(await restore(...args, "--json")).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining(args[3] ?? ""),
+      });
+      expect(changes()).toEqual([]);
+    }
+    expect(kills).toBeGreaterThan(0);
   });
 
   it("refuses the copy of another table", async () => {

@@ -13,7 +13,9 @@ import { listen } from "../../../infra/local/listen.ts";
 import { startBus } from "../../../infra/local/local-bus.ts";
 import { startTable } from "../../../infra/local/table.ts";
 import { keys } from "../../../shared/table/keys.ts";
+import { form, pdf } from "../../support/fixtures/attachments.ts";
 import { createdAccounts, Delivery, readEvents } from "../../support/fixtures/local-events.ts";
+import { allPermissions } from "../../support/fixtures/tenants.ts";
 import { localServices } from "../../support/processes/local-service.ts";
 import { sendPlain } from "../../support/requests/plain-request.ts";
 import { extent } from "../../support/setup/extent.ts";
@@ -150,32 +152,52 @@ it.runIf(exhaustive)(
 );
 
 it.runIf(exhaustive)(
-  "a folder keeps nothing of an erased account once its records in the stream are a day old",
+  "a folder and the logs keep nothing of an erased account once its records in the stream are a day old",
   async () => {
     const own = localServices();
     onTestFinished(() => own.remove());
-    const first = await own.start();
-    const { accounts, keys: issued } = z.parse(
+    const verbosely = ["--data", own.data, "--verbose"];
+    const first = await own.start(verbosely);
+    const {
+      accounts,
+      keys: issued,
+      requests,
+    } = z.parse(
       z.object({
         accounts: z.record(z.string(), z.object({ id: z.string() })),
         keys: z.record(z.string(), z.object({ key: z.string() })),
+        requests: z.record(z.string(), z.object({ id: z.string() })),
       }),
       await first.apply({
-        accounts: { top: { name: "Zebra" }, below: { name: "Zebra below", parent: "top" } },
-        users: { own: { account: "below", permissions: ["messaging_switches:*"] } },
+        accounts: {
+          top: { name: "Zebra" },
+          below: { name: "Zebra below", parent: "top", features: { ordering_attachment_access: true } },
+        },
+        users: { own: { account: "below", permissions: allPermissions } },
+        orders: { own: { account: "below" } },
+        requests: { own: { order: "own", type: "PORT_IN" } },
         keys: { own: { account: "below", user: "own", label: "Zebra key" } },
       }),
     );
     const [top, below] = [accounts.top?.id ?? "", accounts.below?.id ?? ""];
-    const headers = { authorization: `Bearer ${issued.own?.key}`, "content-type": "application/json" };
+    const authorization = `Bearer ${issued.own?.key}`;
+    const attachments = `${first.url}/api/v1/requests/${requests.own?.id}/attachments`;
+    const letter = form(
+      { "data[name]": "Zebra letter", "data[notes]": "Zebra notes", "data[file_hint]": "LOA" },
+      pdf("Zebra.pdf"),
+    );
+    const uploaded = await fetch(attachments, { method: "POST", headers: { authorization }, body: letter });
+    expect(uploaded.status).toBe(201);
+    const headers = { authorization, "content-type": "application/json" };
     const body = JSON.stringify({ type: "switch", data: { name: "Zebra switch", sms_secret: "Zebra secret" } });
-    expect((await fetch(`${first.url}/api/v1/switches`, { method: "POST", headers, body })).status).toBe(201);
+    for (const status of [201, 422])
+      expect((await fetch(`${first.url}/api/v1/switches`, { method: "POST", headers, body })).status).toBe(status);
     expect((await first.admin("account", "rename", below, "Zebra renamed")).code).toBe(0);
     const ofTree = async (service: typeof first) =>
       (await readEvents(service)).flatMap(({ "detail-type": type, detail: { account } }) =>
         account === top || account === below ? [[type, account]] : [],
       );
-    await vi.waitUntil(async () => (await ofTree(first)).length === 6, patiently);
+    await vi.waitUntil(async () => (await ofTree(first)).length === 9, patiently);
     expect((await first.admin("account", "erase", top, "--yes", "Zebra", "--wait", "0")).code).toBe(0);
     await vi.waitFor(async () => expect(await ofTree(first)).toEqual([["account.erased", top]]), patiently);
     await first.stop();
@@ -183,12 +205,14 @@ it.runIf(exhaustive)(
     const database = new DatabaseSync(file);
     database.exec("UPDATE _stream_records SET created_at = created_at - 86400");
     database.close();
-    const second = await own.start();
+    const second = await own.start(verbosely);
     const contents = readdirSync(own.data, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name), "latin1")] as const);
+    for (const { output } of [first, second]) contents.push(["stdout", output.stdout], ["stderr", output.stderr]);
     expect(contents.filter(([, text]) => text.includes("Zebra")).map(([name]) => name)).toEqual([]);
     expect(contents.map(([name]) => name)).toContain("table.db");
+    expect(first.output.stdout).toMatch(/^POST +422 .* \/api\/v1\/switches /m);
     const [id] = await createdAccounts(second, 1);
     await vi.waitFor(async () => expect((await readEvents(second)).at(-1)?.detail.resource.id).toBe(id), patiently);
   },
