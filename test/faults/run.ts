@@ -31,7 +31,10 @@ const run = () => {
   const others = values.tests ? tests.filter((file) => !file.startsWith("test/tools/")) : [];
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const env = { ...process.env, TEST_EXTENT: values.full ? "all" : "most" };
-  const { status } = spawnSync(process.execPath, [vitest, "run", ...new Set([...files, ...others])], { stdio: "inherit", env });
+  const { status } = spawnSync(process.execPath, [vitest, "run", ...new Set([...files, ...others])], {
+    stdio: "inherit",
+    env,
+  });
   process.exitCode = status ?? 1;
 };
 
