@@ -10,7 +10,7 @@ const takesSample = /import \{.*\} from ".*\/setup\/extent\.ts"|import \{.*\bsam
 const tests = globSync("test/**/*.test.ts", { cwd: root, exclude: ["**/node_modules/**"] }).sort();
 const suites = tests.filter((file) => takesSample.test(readFileSync(join(root, file), "utf8")));
 
-const help = `Usage: npm run test:faults -- [part of a file's name ...] [--full | --tests]
+const help = `Usage: npm run test:faults -- [part of a file's name ...] [--full] [--tests]
 
 Runs the exhaustive suites, of which \`npm test\` runs a sample: most of each in a few minutes, all of each with --full
 in about half an hour.
