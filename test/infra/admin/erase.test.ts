@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
+import { unmarkTree } from "../../../infra/admin/accounts/erase.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { allFiles, putFile } from "../../../shared/attachments/files.ts";
 import { sweepOrphanFiles } from "../../../shared/attachments/sweep.ts";
@@ -428,6 +429,15 @@ describe("account erase", () => {
     expect(await admin(["account", "erase", top.account, "--cancel"])).toEqual(
       failure(1, `The account ${top.account} is not being erased: there is nothing to take back.`),
     );
+  });
+
+  it("is taken back by --cancel until the moment before its first key goes", async () => {
+    const { top } = await customerTree(reseller, 1);
+    const cancel = async () => void (await unmarkTree(top.account, () => true));
+    beforeTableCall(({ updates }: TableCall) => JSON.stringify(updates).includes("SET #erasure"), cancel);
+    const meanwhile = `Meanwhile, the erasure of ${top.account} was taken back, or another command has completed it.`;
+    expect(await erase(top.account)).toEqual(failure(1, meanwhile));
+    expect((await call("GET", top.attachments, { key: top.key })).status).toBe(200);
   });
 
   it("cannot be taken back once its API keys are gone, which --cancel says", async () => {
