@@ -6,8 +6,9 @@ import { allFiles, putFile } from "../../../shared/attachments/files.ts";
 import { sweepOrphanFiles } from "../../../shared/attachments/sweep.ts";
 import { beginRun } from "../../../shared/checkout/checkout-run.ts";
 import { newId } from "../../../shared/schema/fields.ts";
-import { type Key, keys } from "../../../shared/table/keys.ts";
-import { get } from "../../../shared/table/read.ts";
+import type { Write } from "../../../shared/table/expressions.ts";
+import { eventPrefix, type Key, keys } from "../../../shared/table/keys.ts";
+import { get, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { interceptCalls } from "../../support/fault-proxy/intercept.ts";
 import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
@@ -142,6 +143,9 @@ describe("account erase", () => {
 
   it("is completed by the same command, wherever it was killed", async () => {
     const { top } = await customerTree(reseller, byExtent({ sample: 2, most: 3, all: 7 }));
+    // More than one transaction removes.
+    const uploads = Array.from({ length: 60 }, () => keys.upload({ type: "request", id: top.request }, newId()));
+    await transact(Object.fromEntries(uploads.map((put): [string, Write] => [put.sk, { put }])));
     const { account: _, name: _name, ...numbers } = await adminJson(["account", "erase", top.account]);
     let kills = 0;
     for (let writes = 0; ; writes += byExtent({ sample: 7, most: 3, all: 1 })) {
@@ -164,6 +168,14 @@ describe("account erase", () => {
     expect(kills).toBeGreaterThan(3);
     expect(await afterwards()).toEqual([erasure(top.account)]);
     expect((await adminJson(["history", "account", top.account])).events).toMatchObject([{ numbers }]);
+  });
+
+  it("finds everything of an account, also once its events have expired", async () => {
+    const { top } = await customerTree(reseller, 2);
+    for await (const { pk, sk } of scan())
+      if (String(sk).startsWith(eventPrefix)) await transact({ event: { delete: { pk: String(pk), sk: String(sk) } } });
+    expect((await erase(top.account)).code).toBe(0);
+    expect(await afterwards()).toEqual([erasure(top.account)]);
   });
 
   it.runIf(extent !== "sample")(
