@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
+import { unmarkTree } from "../../../infra/admin/accounts/erase.ts";
 import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { allFiles, putFile } from "../../../shared/attachments/files.ts";
 import { sweepOrphanFiles } from "../../../shared/attachments/sweep.ts";
 import { beginRun } from "../../../shared/checkout/checkout-run.ts";
 import { newId } from "../../../shared/schema/fields.ts";
-import { type Key, keys } from "../../../shared/table/keys.ts";
-import { get } from "../../../shared/table/read.ts";
+import type { Write } from "../../../shared/table/expressions.ts";
+import { eventPrefix, type Key, keys } from "../../../shared/table/keys.ts";
+import { get, scan } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { interceptCalls } from "../../support/fault-proxy/intercept.ts";
 import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
@@ -141,6 +143,9 @@ describe("account erase", () => {
 
   it("is completed by the same command, wherever it was killed", async () => {
     const { top } = await customerTree(reseller, byExtent({ sample: 2, most: 3, all: 7 }));
+    // More than one transaction removes.
+    const uploads = Array.from({ length: 60 }, () => keys.upload({ type: "request", id: top.request }, newId()));
+    await transact(Object.fromEntries(uploads.map((put): [string, Write] => [put.sk, { put }])));
     const { account: _, name: _name, ...numbers } = await adminJson(["account", "erase", top.account]);
     let kills = 0;
     for (let writes = 0; ; writes += byExtent({ sample: 7, most: 3, all: 1 })) {
@@ -163,6 +168,14 @@ describe("account erase", () => {
     expect(kills).toBeGreaterThan(3);
     expect(await afterwards()).toEqual([erasure(top.account)]);
     expect((await adminJson(["history", "account", top.account])).events).toMatchObject([{ numbers }]);
+  });
+
+  it("finds everything of an account, also once its events have expired", async () => {
+    const { top } = await customerTree(reseller, 2);
+    for await (const { pk, sk } of scan())
+      if (String(sk).startsWith(eventPrefix)) await transact({ event: { delete: { pk: String(pk), sk: String(sk) } } });
+    expect((await erase(top.account)).code).toBe(0);
+    expect(await afterwards()).toEqual([erasure(top.account)]);
   });
 
   it.runIf(extent !== "sample")(
@@ -428,6 +441,15 @@ describe("account erase", () => {
     expect(await admin(["account", "erase", top.account, "--cancel"])).toEqual(
       failure(1, `The account ${top.account} is not being erased: there is nothing to take back.`),
     );
+  });
+
+  it("is taken back by --cancel until the moment before its first key goes", async () => {
+    const { top } = await customerTree(reseller, 1);
+    const cancel = async () => void (await unmarkTree(top.account, () => true));
+    beforeTableCall(({ updates }: TableCall) => JSON.stringify(updates).includes("SET #erasure"), cancel);
+    const meanwhile = `Meanwhile, the erasure of ${top.account} was taken back, or another command has completed it.`;
+    expect(await erase(top.account)).toEqual(failure(1, meanwhile));
+    expect((await call("GET", top.attachments, { key: top.key })).status).toBe(200);
   });
 
   it("cannot be taken back once its API keys are gone, which --cancel says", async () => {

@@ -15,6 +15,7 @@ import * as z from "zod/mini";
 import { listen } from "../../../infra/local/listen.ts";
 import { env } from "../../../shared/env.ts";
 import { dynamodb } from "../../../shared/table/client.ts";
+import { interceptCalls } from "../../support/fault-proxy/intercept.ts";
 import { customer } from "../../support/fixtures/tenants.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { killedAfter } from "../../support/processes/killed-admin.ts";
@@ -140,8 +141,15 @@ describe("restoring the table", () => {
     const Tags = [{ Key: "team", Value: "numbers" }];
     await client.send(new TagResourceCommand({ ResourceArn: Table?.TableArn, Tags }));
 
+    // A large table takes hours to read. The copy here is made by another scan.
+    const scans: object[] = [];
+    const stop = interceptCalls(({ operation, command }, pass) => {
+      if (operation === "Scan" && "ConsistentRead" in command.input) scans.push(command.input);
+      return pass();
+    });
     const { stdout, code } = await restore("--to", to, "--json");
-    expect([code, JSON.parse(stdout)]).toEqual([0, result()]);
+    stop();
+    expect([code, JSON.parse(stdout), scans]).toEqual([0, result(), []]);
     // The first UpdateContinuousBackups is refused, because the table is too new. UpdateTable calls do not overlap.
     expect(changes()).toEqual([
       "RestoreTableToPointInTime",
