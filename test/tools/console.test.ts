@@ -12,8 +12,8 @@ import { chromiumPath, launchChromium } from "./chromium.ts";
 
 if (!chromiumPath) console.warn("The console is not tested in a browser: no Chromium found (CHROMIUM names one).");
 
-const misbehave = (fault: object) =>
-  fetch(`${inject("environment").CARRIER_URL}/faults`, { method: "POST", body: JSON.stringify(fault) });
+const faultsUrl = () => `${inject("environment").CARRIER_URL}/faults`;
+const misbehave = (fault: object) => fetch(faultsUrl(), { method: "POST", body: JSON.stringify(fault) });
 const checkOut = (id: string) => admin(["order", "checkout", id, "--wait"]);
 
 const reason = "The signature on page 2 is missing.";
@@ -114,10 +114,11 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
   it("shows a run as it goes on, without a reload by hand", async () => {
     const order = await newOrder(addMessagingNumbers);
     await order.attach(0, "LOA");
-    await misbehave({ method: "PUT", path: order.id, action: "status", status: 503, times: 7 });
+    await misbehave({ method: "PUT", path: order.id, action: "status", status: 503, times: 30 });
     await admin(["order", "checkout", order.id]);
     await page.goto(new URL(`/order/${order.id}`, served.url).href);
     await page.locator("main[data-live]").waitFor();
+    await fetch(faultsUrl(), { method: "DELETE" });
     const loaded = await page.evaluate(() => performance.timeOrigin);
     await page.getByRole("heading", { name: /: checked out$/ }).waitFor();
     await page.locator("main:not([data-live])").waitFor();
