@@ -181,24 +181,33 @@ const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: un
 /** S3 is temporarily unavailable, or the connection broke in the middle of a file. */
 const isTemporary = (error: unknown) => (error instanceof ApiError && error.status === 503) || isUnavailable(error);
 
-/** Withdraws a deleted attachment that was forwarded, or may have been. Announces the call first, as for a PUT. */
+/** Withdraws a deleted attachment that was forwarded, or may have been. Checks, announces and checks again, as for a PUT. */
 export const withdrawOne = async (target: Target, stored: Receipt): Promise<Done> => {
   const { ref, request } = target;
   const receipt = known(target, stored) ?? stored;
   if (isInFlight(receipt)) return waitForCall(receipt, `${subject(request, receipt)} cannot be withdrawn yet`);
+  const needless = await resultIfNeedless(target, receipt);
+  if (needless) return needless;
   const announced = withdrawal(receipt, new Date());
   if (!(await replaceReceipt(request, stored, announced))) return leaveToOther(target, announced);
   const call = { target, before: stored, announced };
-  const { isForwarding, isMoved, version } = await readBeforeCall(target, receipt);
-  // If there is a version, the attachment was added after this step read the list.
-  if (isForwarding && !isMoved && version === undefined)
+  const tooLate = await resultIfNeedless(target, receipt);
+  if (!tooLate)
     return recordResponse(
       call,
       await withdrawUpstream({ order: ref.order_id, request, receipt: announced }),
       "withdrawn",
     );
   await restoreReceipt(call);
-  return { kind: isMoved ? "changed" : isForwarding ? "done" : "stop" };
+  return tooLate;
+};
+
+/** Returns the result if nothing must be withdrawn. If there is a version, the attachment was added after this step read the list. */
+const resultIfNeedless = async (target: Target, receipt: Receipt): Promise<Done | undefined> => {
+  const { isForwarding, isMoved, version } = await readBeforeCall(target, receipt);
+  if (!isForwarding) return { kind: "stop" };
+  if (isMoved) return { kind: "changed" };
+  return version === undefined ? undefined : { kind: "done" };
 };
 
 /** Records what a response settles. While an earlier attempt may still act, waits and repeats the call unless it is done. */

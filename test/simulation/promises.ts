@@ -216,7 +216,8 @@ const judgeReason = (reason: string) => {
 };
 
 const judgeCounts = (promise: string, reported: Missing, truths: readonly Truth[]) => {
-  if (ledger.wasCheckedOut || isUnseen()) return;
+  // After a wrong answer, the order may be at two carriers.
+  if (ledger.wasCheckedOut || isUnseen() || (hasCarrierLied() && hasCarrierMoved())) return;
   for (const name of ["not_forwarded", "not_withdrawn"] as const) {
     const counts = truths.map((truth) => truth[name]);
     // A step does not read everything at once, so it may count an old late change together with a newer one.

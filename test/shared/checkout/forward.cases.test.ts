@@ -9,6 +9,7 @@ import { filePartBody } from "../../../shared/checkout/carrier-form.ts";
 import { failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { Receipt } from "../../../shared/checkout/checkout-schema.ts";
 import { forwardOrder, mostSevere } from "../../../shared/checkout/forward.ts";
+import { withdrawOne } from "../../../shared/checkout/forward-attachment.ts";
 import { planOf, receiptsOf } from "../../../shared/checkout/plan.ts";
 import {
   announcement,
@@ -277,6 +278,19 @@ describe("forwarding an order", () => {
       expect(isUnknown).toBe(stored?.state === "pending");
     },
   );
+
+  it("an old copy that misses an attachment in its list announces no withdrawal", async () => {
+    const { request, first, ref } = await attachedOne();
+    const calls = carrier.respondInTurn(201);
+    await forwardOrder(first);
+    const [receipt] = await receiptsOf(request);
+    if (!receipt) throw new Error("It has no receipt.");
+    const written: string[] = [];
+    beforeTableCall(isWrite, async () => void written.push("a write"));
+    const target = { ref, request, cart: testCart, accounts: { order: "", request: "" } };
+    expect(await withdrawOne(target, receipt)).toEqual({ kind: "done" });
+    expect([written, calls.length, await receiptsOf(request)]).toEqual([[], 1, [receipt]]);
+  });
 
   it("an attempt without a response may still act after a later one that the carrier puts off", async () => {
     const { request, first } = await attachedOne();
