@@ -26,5 +26,7 @@ export const downloadName = (id: string, filename: string): string => {
   const [extension = ""] = /\.[^. ]{1,16}$/.exec(safe) ?? [];
   const stem = safe.slice(0, safe.length - extension.length);
   const cut = firstBytes(stem, maxBytes - Buffer.byteLength(extension)) + extension;
-  return `${id}-${cut.replace(/(?<![. ])[. ]+$/, (end) => "_".repeat(end.length))}`;
+  let end = cut.length;
+  while (/[. ]/.test(cut.charAt(end - 1))) end -= 1;
+  return `${id}-${cut.slice(0, end).padEnd(cut.length, "_")}`;
 };
