@@ -53,7 +53,7 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   const before = known(target, receipt);
   if (before && announced.key !== before.key && isInFlight(before))
     return waitForCall(before, `${subject(request, before)} cannot be sent with its new metadata yet`);
-  const outdated = receipt && (await resultIfOutdated(target, announced));
+  const outdated = receipt && (await resultIfOutdated(target, announced, announced.version));
   if (outdated) return outdated;
   if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
   const call = { target, before: receipt, announced };
@@ -61,19 +61,26 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
   // Reads the result during the check below, so that it takes no extra time. `sendFile` handles its error.
   const scan = env.malwareScan() ? scanResultOf(fileKey(parent, attachment.id)) : Promise.resolve(clean);
   scan.catch(() => undefined);
-  const tooLate = await resultIfOutdated(target, announced);
+  const tooLate = await resultIfOutdated(target, announced, announced.version);
   if (!tooLate) return sendFile(call, parent, attachment, scan);
   await restoreReceipt(call);
   return tooLate;
 };
 
-/** Returns the result if the call must not be made, because its run has ended or moved on, or the attachment has changed. */
-const resultIfOutdated = async (target: Target, announced: Receipt): Promise<Done | undefined> => {
-  const { isForwarding, isMoved, version } = await readBeforeCall(target, announced);
+/**
+ * Returns the result if the call must not be made, because its run has ended or moved on, or the attachment is not of the version that
+ * was read: it has changed, is gone, or was added after this step read the list, where the version is undefined.
+ */
+const resultIfOutdated = async (
+  target: Target,
+  receipt: Receipt,
+  expected: number | undefined,
+): Promise<Done | undefined> => {
+  const { isForwarding, isMoved, version } = await readBeforeCall(target, receipt);
   if (!isForwarding) return { kind: "stop" };
   if (isMoved) return { kind: "changed" };
-  if (version === undefined) return { kind: "done" };
-  return version === announced.version ? undefined : { kind: "changed" };
+  if (version === expected) return undefined;
+  return { kind: version !== undefined && expected !== undefined ? "changed" : "done" };
 };
 
 const parentOf = ({ ref, request }: Target, { of }: Pick<Receipt, "of">): ParentRef => ({
@@ -186,12 +193,12 @@ export const withdrawOne = async (target: Target, stored: Receipt): Promise<Done
   const { ref, request } = target;
   const receipt = known(target, stored) ?? stored;
   if (isInFlight(receipt)) return waitForCall(receipt, `${subject(request, receipt)} cannot be withdrawn yet`);
-  const needless = await resultIfNeedless(target, receipt);
-  if (needless) return needless;
+  const outdated = await resultIfOutdated(target, receipt, undefined);
+  if (outdated) return outdated;
   const announced = withdrawal(receipt, new Date());
   if (!(await replaceReceipt(request, stored, announced))) return leaveToOther(target, announced);
   const call = { target, before: stored, announced };
-  const tooLate = await resultIfNeedless(target, receipt);
+  const tooLate = await resultIfOutdated(target, receipt, undefined);
   if (!tooLate)
     return recordResponse(
       call,
@@ -200,14 +207,6 @@ export const withdrawOne = async (target: Target, stored: Receipt): Promise<Done
     );
   await restoreReceipt(call);
   return tooLate;
-};
-
-/** Returns the result if nothing must be withdrawn. If there is a version, the attachment was added after this step read the list. */
-const resultIfNeedless = async (target: Target, receipt: Receipt): Promise<Done | undefined> => {
-  const { isForwarding, isMoved, version } = await readBeforeCall(target, receipt);
-  if (!isForwarding) return { kind: "stop" };
-  if (isMoved) return { kind: "changed" };
-  return version === undefined ? undefined : { kind: "done" };
 };
 
 /** Records what a response settles. While an earlier attempt may still act, waits and repeats the call unless it is done. */
