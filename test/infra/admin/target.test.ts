@@ -15,9 +15,13 @@ import { failure } from "../../support/processes/failure.ts";
 import { admin } from "../../support/requests/admin.ts";
 import { cloudFormation, type Reader } from "../../support/servers/cloudformation.ts";
 
-/** The tests' service, but with the table of this file, because `doctor` reads many items. */
-const { TABLE_NAME = "", BUCKET_NAME = "" } = process.env;
-const environment: Readonly<Record<string, string>> = { ...inject("environment"), TABLE_NAME, BUCKET_NAME };
+/**
+ * The tests' service, but with the table of this file, because `doctor` reads many items. The process keeps its first clients, so they
+ * must be those of the proxies.
+ */
+const { TABLE_NAME = "", BUCKET_NAME = "", AWS_ENDPOINT_URL_DYNAMODB = "", AWS_ENDPOINT_URL_S3 = "" } = process.env;
+const own = { TABLE_NAME, BUCKET_NAME, AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL_S3 };
+const environment: Readonly<Record<string, string>> = { ...inject("environment"), ...own };
 
 /** Writes the states of several running local stacks, which are all the stack of these tests, with different ports. */
 const localStacks = async (...ports: readonly number[]) => {
