@@ -7,10 +7,11 @@ import { ArgumentError, fail, parseArguments } from "../../infra/local/command.t
 
 const root = join(import.meta.dirname, "../..");
 const takesSample = /import \{.*\} from ".*\/setup\/extent\.ts"|import \{.*\bsampledParentTypes\b/;
-const tests = globSync("test/**/*.test.ts", { cwd: root, exclude: ["**/node_modules/**"] }).sort();
-const suites = tests.filter((file) => takesSample.test(readFileSync(join(root, file), "utf8")));
+const suites = globSync("test/**/*.test.ts", { cwd: root, exclude: ["**/node_modules/**"] })
+  .filter((file) => takesSample.test(readFileSync(join(root, file), "utf8")))
+  .sort();
 
-const help = `Usage: npm run test:faults -- [part of a file's name ...] [--full] [--tests]
+const help = `Usage: npm run test:faults -- [part of a file's name ...] [--full]
 
 Runs the exhaustive suites, of which \`npm test\` runs a sample: most of each in a few minutes, all of each with --full
 in about half an hour.
@@ -18,24 +19,19 @@ in about half an hour.
 ${suites.map((file) => `  ${file}`).join("\n")}
 
   --full     all of it
-  --tests    also the other tests of \`npm test\`, so that no file runs twice
   --help     show this`;
 
 const run = () => {
-  const options = { full: { type: "boolean" }, tests: { type: "boolean", default: false } } as const;
+  const options = { full: { type: "boolean" } } as const;
   const { values, positionals } = parseArguments(help, { options, allowPositionals: true });
   const unknown = positionals.filter((part) => !suites.some((file) => file.includes(part)));
   if (unknown.length > 0)
     throw new ArgumentError(`There is no suite ${unknown.join(", ")}. To list them, run with --help.`);
   const files = suites.filter((file) => positionals.length === 0 || positionals.some((part) => file.includes(part)));
-  const others = tests.filter((file) => !suites.includes(file) && !file.startsWith("test/tools/"));
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const env = { ...process.env, TEST_EXTENT: values.full ? "all" : "most" };
-  // Some suites read the whole table, which the other tests would fill.
-  for (const some of values.tests ? [others, files] : [files]) {
-    const { status } = spawnSync(process.execPath, [vitest, "run", ...some], { stdio: "inherit", env });
-    process.exitCode ||= status ?? 1;
-  }
+  const { status } = spawnSync(process.execPath, [vitest, "run", ...files], { stdio: "inherit", env });
+  process.exitCode = status ?? 1;
 };
 
 try {

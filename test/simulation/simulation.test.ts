@@ -43,7 +43,7 @@ it.each(Object.values(mistakes))("the code has the text of each mistake: $file, 
   expect(stripTypeScriptTypes(mistaken)).not.toBe("");
 });
 
-const tried = byExtent({ sample: [], most: sampleOf(Object.entries(mistakes), 7), all: Object.entries(mistakes) });
+const tried = byExtent({ sample: [], most: sampleOf(Object.entries(mistakes), 14), all: Object.entries(mistakes) });
 
 describe.runIf(tried.length > 0)("a mistake that is put into the code", { timeout: 600_000 }, () => {
   it.each(tried)("is found: %s", async (name, { within }) => {
