@@ -286,7 +286,7 @@ const growsFaster = async ({ read, around, bytes }: Case, piece: string): Promis
 };
 
 describe("time in proportion to the size is what it takes to read", () => {
-  const stride = byExtent({ sample: 101, most: 7, all: 1 });
+  const stride = byExtent({ sample: 101, most: 17, all: 1 });
   const most = byExtent({ sample: 65_536, most: 262_144, all: Number.POSITIVE_INFINITY });
   it.each(Object.entries(readers))("%s", { timeout: 1_200_000 }, async (_, reader) => {
     const limited = { ...reader, bytes: Math.min(reader.bytes, most) };

@@ -148,7 +148,7 @@ describe("account erase", () => {
     await transact(Object.fromEntries(uploads.map((put): [string, Write] => [put.sk, { put }])));
     const { account: _, name: _name, ...numbers } = await adminJson(["account", "erase", top.account]);
     let kills = 0;
-    for (let writes = 0; ; writes += byExtent({ sample: 7, most: 3, all: 1 })) {
+    for (let writes = 0; ; writes += byExtent({ sample: 7, most: 5, all: 1 })) {
       let left = writes;
       const stop = interceptCalls(async ({ operation }, pass) => {
         if (!/^(TransactWriteItems|DeleteObject)$/.test(operation)) return pass();

@@ -117,7 +117,7 @@ describe("account export", () => {
     // Each look at the clock takes longer than it takes to save the progress again.
     const clock = vi.spyOn(performance, "now").mockImplementation(() => (time += 1_500));
     onTestFinished(() => clock.mockRestore());
-    for (let calls = 0; ; calls += byExtent({ sample: 9, most: 4, all: 1 })) {
+    for (let calls = 0; ; calls += byExtent({ sample: 9, most: 7, all: 1 })) {
       let left = calls;
       const stop = interceptCalls(async (_, pass) => {
         if (left < 0) throw new Error("killed");
@@ -158,7 +158,7 @@ describe("account export", () => {
     const whole = `${folder}-whole`;
     await exported(whole);
     let kills = 0;
-    for (let moment = 0; moment < byExtent({ sample: 3, most: 20, all: 20 }); moment += 1) {
+    for (let moment = 0; moment < byExtent({ sample: 3, most: 7, all: 20 }); moment += 1) {
       const to = `${folder}-${moment}`;
       const args = ["account", "export", tree.top.account, "--to", to];
       if (await killedAfter(args, { ms: 5 * moment, since: () => existsSync(to) })) kills += 1;
