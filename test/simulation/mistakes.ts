@@ -18,6 +18,7 @@ const mistakesByFile = z.parse(
 );
 
 type Made = z.infer<typeof Mistake> & { readonly file: string };
+type Edit = Pick<Made, "file" | "code">;
 
 export const mistakes: Readonly<Record<string, Made>> = Object.fromEntries(
   Object.entries(mistakesByFile).flatMap(([file, named]) =>
@@ -26,15 +27,13 @@ export const mistakes: Readonly<Record<string, Made>> = Object.fromEntries(
 );
 
 /** Makes functions that start after a deployment send one more property: see `SENDS_MORE` in install.ts. */
-export const laterRelease: Made = {
+export const laterRelease: Edit = {
   file: "shared/checkout/carrier.ts",
   code: "({ id: attachment, request_id: request, ...sent, {+...(process.env.SENDS_MORE && { release: 2 }), +}content_type",
-  mix: "all",
-  within: 0,
 };
 
 /** Returns the source of a mistake's file with the mistake in it. */
-export const withMistake = (source: string, { file, code }: Made): string => {
+export const withMistake = (source: string, { file, code }: Edit): string => {
   const text = code.replaceAll(/\{\+.*?\+\}/gs, "").replaceAll(/\[-(.*?)-\]/gs, "$1");
   const replacement = code.replaceAll(/\[-.*?-\]/gs, "").replaceAll(/\{\+(.*?)\+\}/gs, "$1");
   if (source.split(text).length !== 2) throw new Error(`${file} does not have this text once: ${text}`);
@@ -42,7 +41,7 @@ export const withMistake = (source: string, { file, code }: Made): string => {
 };
 
 /** Puts a mistake into the code that is loaded from now on. */
-export const make = (mistake: Made): void => {
+export const make = (mistake: Edit): void => {
   registerHooks({
     load: (url, context, nextLoad) => {
       const loaded = nextLoad(url, context);
