@@ -151,20 +151,21 @@ const complete = async (submission: Submission): Promise<StepResult> => {
  */
 const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const { ref, state, before } = submission;
-  const { outcome_unknown } = before;
+  const { outcome_unknown, key: earlier } = before;
   const isMoved = state.cart !== before.cart || !isHere(before.cart);
   if (!outcome_unknown && isMoved) return forwardAgain(submission, state.rounds);
   const receipts = await receiptsOfOrder(ref.order_id);
   const endsBy = Date.now() + maxCallMs(0);
   const announced = later(new Date(), before.calls_end_by, graceMs());
   const manifest = manifestOf(receipts, before.cart);
-  const key = keyFor(JSON.stringify(manifest), before.key);
+  const key = keyFor(JSON.stringify(manifest), earlier);
   const set = { ...doubt, key, calls_end_by: announced, ...(!outcome_unknown && { sealed: true }) };
   const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
   const isUnchanged = !isSealedAsRead(state) && { attachments_version: state.version };
   const when = { exists: true, equals: { ...isUnchanged, receipts_version: state.receipts_version ?? undefined } };
+  const undecided = { outcome_unknown, key: earlier };
   const unmet = await transactOrUpdate({
-    run: { update: keys.checkout(ref.order_id), set, when: { equals: { ...asKnown(submission), outcome_unknown } } },
+    run: { update: keys.checkout(ref.order_id), set, when: { equals: { ...asKnown(submission), ...undecided } } },
     order: outcome_unknown ? undefined : { update: keys.order(ref.order_id), set: { seal }, when },
   });
   if (unmet?.has("run")) return lookAgain(submission);
@@ -172,7 +173,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const sentAt = Date.now();
   const response = await checkOutUpstream(ref.order_id, manifest, key, endsBy);
   const calls_end_by = later(new Date(), before.calls_end_by, response.mayStillAct ? lateMs(0) : 0);
-  return recordResponse({ ...submission, announced, learnt: { calls_end_by }, receipts, response }, sentAt);
+  return recordResponse({ ...submission, announced, learnt: { calls_end_by }, receipts, key, response }, sentAt);
 };
 
 /**
@@ -182,11 +183,14 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
 const isSealedAsRead = ({ rounds, read_at }: State): boolean =>
   rounds >= checkoutLimits.rounds && Date.now() - Date.parse(read_at ?? "") < checkoutLimits.workMs;
 
-/** The run, if no other copy of this step has called since. */
-const asKnown = ({ ref, announced, before: { cart } }: Submission) =>
-  ({ run: ref.run, status: "RUNNING", checked_out: false, calls_end_by: announced, cart }) as const;
+/** The run, while it is not known to be checked out. */
+const asRunning = ({ ref, before: { cart } }: Submission) =>
+  ({ run: ref.run, status: "RUNNING", checked_out: false, cart }) as const;
 
-type Sent = Submission & { readonly receipts: OrderReceipts; readonly response: CarrierResponse };
+/** The run, if no other copy of this step has called since. */
+const asKnown = (submission: Submission) => ({ ...asRunning(submission), calls_end_by: submission.announced });
+
+type Sent = Submission & { readonly receipts: OrderReceipts; readonly key: string; readonly response: CarrierResponse };
 
 /** Records what the response to the checkout of the cart settles. See carrier-responses.ts. */
 const recordResponse = async (sent: Sent, sentAt: number): Promise<StepResult> => {
@@ -241,16 +245,21 @@ const moved = ({ order_id }: RunRef) =>
   ({ update: keys.order(order_id), add: { receipts_version: 1 }, when: { exists: true } }) as const;
 
 /**
- * Records the verdicts on letters that a refusal contains, so that these are sent again before the cart's next checkout. They move the
- * order's version: if another copy's call checks the cart out without such a letter, it counts as late. Returns how many transactions that
- * took, or undefined if another copy has called since. Then that copy decides, as in `conclude`.
+ * Records the verdicts on letters that a refusal contains, so that these are sent again before the cart's next checkout. No copy of this
+ * step can repeat the call then. They move the order's version: if another copy's call checks the cart out without such a letter, it counts
+ * as late. Returns how many transactions that took, or undefined if the call has been decided since.
  */
 const recordVerdicts = async (sent: Sent): Promise<number | undefined> => {
   const { ref, receipts, response, before } = sent;
-  const run = { update: keys.checkout(ref.order_id), set: { sealed: false, key: "" }, when: { equals: asKnown(sent) } };
+  const set = { sealed: false, key: "" };
   const order = { update: keys.order(ref.order_id), add: { attachments_version: 1 }, when: { exists: true } } as const;
   const verdicts = await verdictWrites(ref, receipts, response, before.cart);
-  for (const some of verdicts) if (await transact({ ...some, run, order })) return undefined;
+  let { key } = sent;
+  for (const some of verdicts) {
+    const run = { update: keys.checkout(ref.order_id), set, when: { equals: { ...asRunning(sent), key } } };
+    if (await transact({ ...some, run, order })) return undefined;
+    key = set.key;
+  }
   return verdicts.length;
 };
 
