@@ -189,7 +189,8 @@ export const runSchedule = async ({ mix, seed, without, onLine }: Schedule): Pro
       movesAt !== undefined && isSo("carrier moves back")
         ? movesAt + between("moves back", 600_000, 2_400_000)
         : undefined,
-    hasCleared: chance("has cleared its cart") < 0.5,
+    // A carrier that does not compare its cart would keep what was deleted meanwhile.
+    hasCleared: !isSo("carrier compares") || chance("has cleared its cart") < 0.5,
     releasedAt: isSo("a release sends more") ? between("released at", 1, 60_000) : undefined,
     drops: isSo("carrier drops what it refuses"),
     maintenance: maintenanceOf(isSo),
