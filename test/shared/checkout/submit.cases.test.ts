@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carrier-token.ts";
 import { beginRun, failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
@@ -8,7 +8,7 @@ import { submitOrder } from "../../../shared/checkout/submit.ts";
 import { keys } from "../../../shared/table/keys.ts";
 import { get } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { beforeTableCall, isWrite } from "../../support/fault-proxy/table-proxy.ts";
+import { beforeTableCall, interceptTableCalls, isWrite } from "../../support/fault-proxy/table-proxy.ts";
 import {
   at,
   attachedOne,
@@ -389,6 +389,72 @@ describe("a refusal of a letter after a call that may still act", () => {
     const calls = carrier.respondInTurn(answer);
     expect(await submitOrder({ ...first, ...waiting })).toMatchObject(next);
     expect([calls, await readRun(order)]).toMatchObject([["GET cart"], { outcome_unknown: false, ...run }]);
+  });
+});
+
+describe("a refusal of a letter that another copy of the step does not know", () => {
+  const forwarded = async () => {
+    const { order, request, own: id, first } = await attachedOne();
+    carrier.respondInTurn(204);
+    const { next: _submit, ...state } = await forwardOrder(first);
+    const named = JSON.stringify({ reason: "no", attachments: [{ request_id: request, id }] });
+    const refusal: CarrierResponse = [422, {}, named];
+    return { order, request, refusal, step: { ...first, ...state } };
+  };
+
+  it("keeps that copy from repeating the call, once it is recorded", async () => {
+    const { step, refusal } = await forwarded();
+    const [isWaiting, isRecorded] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let writes = 0;
+    let copy: Promise<object> | undefined;
+    // The first copy announces, the second is held, and goes on after the first has recorded the verdict.
+    const stop = interceptTableCalls(async (call, send) => {
+      if (!isWrite(call)) return send();
+      const nth = ++writes;
+      if (nth === 2) {
+        isWaiting.resolve();
+        await isRecorded.promise;
+      }
+      if (nth === 4) {
+        isRecorded.resolve();
+        expect(await copy).toMatchObject({ next: "WAIT_TO_SUBMIT" });
+      }
+      return send();
+    });
+    onTestFinished(() => void stop());
+    const calls: string[] = [];
+    carrier.respondWith(async (call) => {
+      calls.push(call);
+      if (calls.length > 1) return says(true);
+      copy = submitOrder(step);
+      await isWaiting.promise;
+      return refusal;
+    });
+    expect([await submitOrder(step), calls]).toMatchObject([fails, ["POST checkout"]]);
+  });
+
+  it("counts the letter as late, if that copy's call is on its way", async () => {
+    const { order, request, step, refusal } = await forwarded();
+    const isCalled = Promise.withResolvers<void>();
+    let first: Promise<object> | undefined;
+    let copy: Promise<object> | undefined;
+    carrier.respondWith(async () => {
+      if (copy) {
+        isCalled.resolve();
+        await first;
+        return says(true);
+      }
+      copy = submitOrder(step);
+      await isCalled.promise;
+      return refusal;
+    });
+    first = submitOrder(step);
+    expect([await first, await copy]).toMatchObject([wait(1), done]);
+    const reason = "Attachments that came too late for the carrier: 1 added or changed and not forwarded.";
+    expect([await readRun(order), await receiptsOf(request)]).toMatchObject([
+      { status: "SUCCEEDED", reason },
+      [{ state: "refused", reason: "no" }],
+    ]);
   });
 });
 
