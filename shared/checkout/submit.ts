@@ -163,9 +163,9 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const seal = { run: ref.run, version: state.version, at: new Date().toISOString() };
   const isUnchanged = !isSealedAsRead(state) && { attachments_version: state.version };
   const when = { exists: true, equals: { ...isUnchanged, receipts_version: state.receipts_version ?? undefined } };
-  const undecided = { outcome_unknown, key: earlier };
+  const undecided = { ...asKnown(submission), outcome_unknown, key: earlier };
   const unmet = await transactOrUpdate({
-    run: { update: keys.checkout(ref.order_id), set, when: { equals: { ...asKnown(submission), ...undecided } } },
+    run: { update: keys.checkout(ref.order_id), set, when: { equals: undecided } },
     order: outcome_unknown ? undefined : { update: keys.order(ref.order_id), set: { seal }, when },
   });
   if (unmet?.has("run")) return lookAgain(submission);
@@ -246,13 +246,13 @@ const moved = ({ order_id }: RunRef) =>
 
 /**
  * Records the verdicts on letters that a refusal contains, so that these are sent again before the cart's next checkout. No copy of this
- * step can repeat the call then. They move the order's version: if another copy's call checks the cart out without such a letter, it counts
- * as late. Returns how many transactions that took, or undefined if the call has been decided since.
+ * step can repeat the call then, or seal the order without such a letter. They move the order's version, too: if another copy's call is on its
+ * way, the letter counts as late. Returns how many transactions that took, or undefined if the call has been decided since.
  */
 const recordVerdicts = async (sent: Sent): Promise<number | undefined> => {
   const { ref, receipts, response, before } = sent;
   const set = { sealed: false, key: "" };
-  const order = { update: keys.order(ref.order_id), add: { attachments_version: 1 }, when: { exists: true } } as const;
+  const order = { ...moved(ref), add: { attachments_version: 1, receipts_version: 1 } };
   const verdicts = await verdictWrites(ref, receipts, response, before.cart);
   let { key } = sent;
   for (const some of verdicts) {

@@ -206,13 +206,13 @@ export const lookUp = async (text: string): Promise<Key[]> => {
   return Items.map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) }));
 };
 
-/** Yields every item. Reads the whole table, so it is for few commands only. */
+/** Yields every item. Reads the whole table, so it is for few commands only. A page may take longer than a caller of the API would wait. */
 export async function* scan(segment: Pick<ScanCommandInput, "Segment" | "TotalSegments"> = {}): AsyncGenerator<Item> {
   // Without a page size, the embedded DynamoDB reads the rest of the table for each page.
   const settings = { client: dynamodb(), pageSize: 1_000 };
   try {
     const input = { TableName: env.tableName(), ConsistentRead: true, ...segment };
-    for await (const { Items = [] } of paginateScan(settings, input)) yield* Items;
+    for await (const { Items = [] } of paginateScan(settings, input, { requestTimeout: 30_000 })) yield* Items;
   } catch (error) {
     unavailableAs503(error);
   }

@@ -433,6 +433,17 @@ describe("a refusal of a letter that another copy of the step does not know", ()
     expect([await submitOrder(step), calls]).toMatchObject([fails, ["POST checkout"]]);
   });
 
+  it("keeps that copy from sealing the order as it was forwarded before, however often it has changed", async () => {
+    const { order, step, refusal } = await forwarded();
+    carrier.respondInTurn(503, refusal);
+    const waiting = { ...step, ...(await submitOrder(step)), rounds: 3 };
+    pass(40);
+    carrier.respondInTurn(says(false));
+    expect(await submitOrder(waiting)).toMatchObject(again);
+    const calls = carrier.respondInTurn(says(true));
+    expect([await submitOrder(waiting), calls, await isSealed(order)]).toMatchObject([again, [], false]);
+  });
+
   it("counts the letter as late, if that copy's call is on its way", async () => {
     const { order, request, step, refusal } = await forwarded();
     const isCalled = Promise.withResolvers<void>();
