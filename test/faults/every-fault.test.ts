@@ -17,7 +17,7 @@ import { byExtent, sampleOf } from "../support/setup/extent.ts";
  */
 
 /** Takes every nth fault. The stride is coprime to the number of kinds, so that a sample has each kind. */
-const stride = byExtent({ sample: 61, most: 29, all: 1 });
+const stride = byExtent({ sample: 61, most: 43, all: 1 });
 
 /** A sample has every third route. */
 const sampledRoutes = sampleOf(routes, byExtent({ sample: 3, most: 1, all: 1 }));

@@ -21,7 +21,7 @@ import { byExtent, sampleOf } from "../support/setup/extent.ts";
  * Sends hostile input. No response is a 5xx or late, memory does not grow, and no header or log line has control characters.
  */
 
-const runs = (most: number) => byExtent({ sample: Math.ceil(most / 80), most: Math.ceil(most / 2), all: most * 10 });
+const runs = (most: number) => byExtent({ sample: Math.ceil(most / 80), most: Math.ceil(most / 5), all: most * 10 });
 const stride = byExtent({ sample: 59, most: 1, all: 1 });
 const maxMs = 20_000;
 
