@@ -52,20 +52,39 @@ export const ifDenied =
     throw error;
   };
 
+type MaybeOwned = { readonly id: string; readonly account?: string };
+
+/** Whether something belongs to an account that is being erased, which is unknown to every command but `account erase`. */
+export const isBeingErased = async ({ account = "" }: MaybeOwned): Promise<boolean> => {
+  const owner = await readStoredAccount(account).catch(ifDenied(undefined)).catch(leaveOut);
+  return owner !== undefined && !isKnown(owner);
+};
+
+const throwErasing = (account: string): never => {
+  throw new CommandError(`The account ${account} is being erased: \`account erase ${account}\` says how far.`);
+};
+
+/** Throws a CommandError if this belongs to an account that is being erased. */
+const known = async <T extends MaybeOwned>(found: T): Promise<T> =>
+  (await isBeingErased(found)) ? throwErasing(found.account ?? "") : found;
+
 /** Throws a CommandError that states the type of the item with this id, if there is one. The error never contains an API key. */
 export const throwNotFound = async (noun: string, id: string, hint: string): Promise<never> => {
   if (id.startsWith("apik_")) throw new CommandError(`There is no ${noun} with this id: it is an API key.`);
-  if (noun === "account" && (await readStoredAccount(id).catch(ifDenied(undefined))))
-    throw new CommandError(`The account ${id} is being erased: \`account erase ${id}\` says how far.`);
+  if (noun === "account" && (await readStoredAccount(id).catch(ifDenied(undefined)))) throwErasing(id);
   const [other] = await placesById(id).catch(ifDenied<Place[]>([]));
   throw new CommandError(`There is no ${noun} ${id}: ${other ? `this is the id of ${nounOf(other.type)}` : hint}.`);
 };
 
 /** Returns a function that reads an item, and throws a CommandError with a hint if it does not exist. */
 export const finder =
-  <T>(noun: string, read: (id: string) => Promise<T | undefined>, hint = `\`${noun} list\` lists the existing ones`) =>
+  <T extends MaybeOwned>(
+    noun: string,
+    read: (id: string) => Promise<T | undefined>,
+    hint = `\`${noun} list\` lists the existing ones`,
+  ) =>
   async (id: string): Promise<T> =>
-    (await read(id)) ?? throwNotFound(noun, id, hint);
+    known((await read(id)) ?? (await throwNotFound(noun, id, hint)));
 
 export const findAccount = finder("account", readCountedAccount);
 export const findUser = finder("user", readUser);
@@ -79,10 +98,11 @@ export const findParents = async (id: string) => {
   const [request, order] = await Promise.all([readRequest(id), readOrder(id)]);
   if (!request && !order)
     return throwNotFound("request and no order", id, "`order list` lists the orders of an account");
-  return [
+  const parents = [
     ...(request ? [{ type: "request", id, account: request.account } as const] : []),
     ...(order ? [{ type: "order", id, account: order.account } as const] : []),
   ];
+  return Promise.all(parents.map(known));
 };
 
 /** The following lists are by account. They read only the entries in its partition, so the size of the table does not matter. */
@@ -176,7 +196,7 @@ export const keyByReference = async (given: string): Promise<StoredKey> => {
   const found = await findKey(reference);
   const hint = "`key list` lists the existing ones";
   if (!found && reference.startsWith("apik_")) throw new CommandError(`There is no such API key: ${hint}.`);
-  return found ?? throwNotFound("API key with the id", parseId(reference), hint);
+  return known(found ?? (await throwNotFound("API key with the id", parseId(reference), hint)));
 };
 
 type Owned = { readonly account: string };

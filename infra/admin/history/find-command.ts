@@ -18,6 +18,7 @@ import {
   findOrder,
   ifDenied,
   inOrder,
+  isBeingErased,
   orderIdsOf,
   type Place,
   parseId,
@@ -160,7 +161,9 @@ export const placesOf = async (given: string, scope: Scope): Promise<Place[]> =>
       : [placesById(id), lookedUp(id), deleted(id)];
   const places = (await Promise.all(found)).flat();
   const unique = [...new Map(places.map((place) => [place.type + place.id, place])).values()];
-  return unique.length === 0 && id !== undefined ? placesOfFile(id) : unique;
+  const all = unique.length === 0 && id !== undefined ? await placesOfFile(id) : unique;
+  const isErased = await Promise.all(all.map(isBeingErased));
+  return all.filter((_, index) => !isErased[index]);
 };
 
 /** Returns the key of what can be deleted. Switches and attachments can, and accounts by `account erase`. */

@@ -4,7 +4,7 @@ import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
 import { leaveOut } from "../../../shared/table/read.ts";
 import type { Order } from "../../../shared/tenants/tenant-schema.ts";
 import { explain } from "../cli/command-errors.ts";
-import { findAccount, findOrder, ordersInCheckout } from "../cli/lookups.ts";
+import { findAccount, findOrder, isBeingErased, ordersInCheckout } from "../cli/lookups.ts";
 import { type Format, printRecord, printRows, safe } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
 import { failureOf, readActualRun } from "../history/actual-run.ts";
@@ -90,7 +90,7 @@ const runsInCheckout = async <T>(
     const orders = (await ordersInCheckout()).filter((order) => account === undefined || order.account === account);
     return pLimit(atOnce).map(orders, async (order) => ({
       order,
-      last: await readActualRun(order.id).catch(leaveOut),
+      last: (await isBeingErased(order)) ? undefined : await readActualRun(order.id).catch(leaveOut),
     }));
   };
   const found = (await withProgress(reading, "Reading the orders …")).flatMap(({ order, last }) =>

@@ -420,6 +420,13 @@ describe("account erase", () => {
       expect(await admin(["account", command[0] ?? "", top.account, ...command.slice(1)])).toEqual(
         failure(1, "is being erased"),
       );
+    for (const command of [
+      ["switch", "show", one.id],
+      ["attachment", "list", top.order],
+      ["order", "checkout", top.order],
+    ])
+      expect(await admin(command)).toEqual(failure(1, `The account ${top.account} is being erased`));
+    expect(await admin(["find", one.id])).toEqual(failure(1, "Nothing was found."));
     expect(await admin(["account", "erase", top.account])).toMatchObject({
       stderr: expect.stringContaining("Its erasure was interrupted before: --cancel takes it back."),
     });
