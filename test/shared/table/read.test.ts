@@ -59,11 +59,12 @@ it("keys that DynamoDB leaves out are asked for again after a wait, which the re
   expect(send).toHaveBeenCalledOnce();
 });
 
-it("a scan of the whole table is strongly consistent", async () => {
+it("a scan of the whole table is strongly consistent, and waits longer for a page than a caller of the API would", async () => {
   const send = spyOnCalls();
   send.mockImplementationOnce(async () => ({ Items: [key("a")] }));
   expect(await Array.fromAsync(scan())).toEqual([key("a")]);
-  expect(send.mock.calls).toMatchObject([[{ input: { TableName: process.env.TABLE_NAME, ConsistentRead: true } }]]);
+  const input = { TableName: process.env.TABLE_NAME, ConsistentRead: true };
+  expect(send.mock.calls).toMatchObject([[{ input }, { requestTimeout: 30_000 }]]);
 });
 
 it("reads of thousands of items at once share ten calls, so that none waits for a connection until its timeout", async () => {
