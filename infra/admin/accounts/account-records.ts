@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import type { Item } from "../../../shared/table/expressions.ts";
 import { type Collection, collections, type Key, keys, parentIn } from "../../../shared/table/keys.ts";
-import { query, queryAll, scan } from "../../../shared/table/read.ts";
+import { getMany, query, queryAll, scan } from "../../../shared/table/read.ts";
 import { inOrder } from "../cli/lookups.ts";
 import { formatCount, withProgress } from "../cli/progress.ts";
 
@@ -102,7 +102,10 @@ export const findPartitions = async (top: string) => {
     () => Promise.all(Array.from({ length: segments }, (_, segment) => readSegment(segment))),
     () => `Searching … ${formatCount(items)} items read`,
   );
-  const elsewhere = requests.filter(({ order }) => !found.has(keys.order(order).pk));
+  const others = requests.filter(({ order }) => !found.has(keys.order(order).pk));
+  // An order may have been stored after its part of the table was read.
+  const orders = await getMany(others.map(({ order }) => keys.order(order)));
+  const elsewhere = others.filter((_, index) => !accounts.has(String(orders[index]?.account)));
   return { partitions: [...found].sort(), elsewhere };
 };
 export type Found = Awaited<ReturnType<typeof findPartitions>>;

@@ -55,7 +55,8 @@ export const ifDenied =
 type MaybeOwned = { readonly id: string; readonly account?: string };
 
 /** Whether something belongs to an account that is being erased, which is unknown to every command but `account erase`. */
-export const isBeingErased = async ({ account = "" }: MaybeOwned): Promise<boolean> => {
+export const isBeingErased = async ({ account }: MaybeOwned): Promise<boolean> => {
+  if (account === undefined) return false;
   const owner = await readStoredAccount(account).catch(ifDenied(undefined)).catch(leaveOut);
   return owner !== undefined && !isKnown(owner);
 };
