@@ -13,7 +13,7 @@ const ownTable = [
   "test/shared/stored-items.test.ts",
 ];
 
-/** Tests that need packages that are installed only in test/tools: `npm run check` runs them, and `npm test` does not. */
+/** Tests that need packages that are installed only in test/tools: `npm run test:tools` runs them, and `npm test` does not. */
 const tools = ["test/tools/*.test.ts"];
 
 type Options = {
