@@ -159,7 +159,10 @@ aria-label="Find a letter of this customer" placeholder="a letter's or a file's 
 };
 
 const things: Readonly<Record<string, (id: string) => Promise<Row | undefined>>> = {
-  switch: (id) => readSwitch(id).then((one) => one && withoutSecrets(one)),
+  switch: async (id) => {
+    const found = await readSwitch(id);
+    return found && withoutSecrets(await lookups.ofKnownAccount(found));
+  },
   user: async (id) => userRow(await lookups.findUser(id)),
   api_key: async (id) => keyRow(await lookups.keyByReference(id)),
 };

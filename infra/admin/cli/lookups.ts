@@ -65,8 +65,8 @@ const throwErasing = (account: string): never => {
   throw new CommandError(`The account ${account} is being erased: \`account erase ${account}\` says how far.`);
 };
 
-/** Throws a CommandError if this belongs to an account that is being erased. */
-const known = async <T extends MaybeOwned>(found: T): Promise<T> =>
+/** Returns this, or throws a CommandError if it belongs to an account that is being erased. */
+export const ofKnownAccount = async <T extends MaybeOwned>(found: T): Promise<T> =>
   (await isBeingErased(found)) ? throwErasing(found.account ?? "") : found;
 
 /** Throws a CommandError that states the type of the item with this id, if there is one. The error never contains an API key. */
@@ -85,7 +85,7 @@ export const finder =
     hint = `\`${noun} list\` lists the existing ones`,
   ) =>
   async (id: string): Promise<T> =>
-    known((await read(id)) ?? (await throwNotFound(noun, id, hint)));
+    ofKnownAccount((await read(id)) ?? (await throwNotFound(noun, id, hint)));
 
 export const findAccount = finder("account", readCountedAccount);
 export const findUser = finder("user", readUser);
@@ -103,7 +103,7 @@ export const findParents = async (id: string) => {
     ...(request ? [{ type: "request", id, account: request.account } as const] : []),
     ...(order ? [{ type: "order", id, account: order.account } as const] : []),
   ];
-  return Promise.all(parents.map(known));
+  return Promise.all(parents.map(ofKnownAccount));
 };
 
 /** The following lists are by account. They read only the entries in its partition, so the size of the table does not matter. */
@@ -197,7 +197,7 @@ export const keyByReference = async (given: string): Promise<StoredKey> => {
   const found = await findKey(reference);
   const hint = "`key list` lists the existing ones";
   if (!found && reference.startsWith("apik_")) throw new CommandError(`There is no such API key: ${hint}.`);
-  return known(found ?? (await throwNotFound("API key with the id", parseId(reference), hint)));
+  return ofKnownAccount(found ?? (await throwNotFound("API key with the id", parseId(reference), hint)));
 };
 
 type Owned = { readonly account: string };
