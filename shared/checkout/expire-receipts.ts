@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { forEachConcurrently } from "../for-each-concurrently.ts";
 import type { Item } from "../table/expressions.ts";
 import { collections, keys } from "../table/keys.ts";
 import { getMany, leaveOut, parseItem, queryAll } from "../table/read.ts";
@@ -6,7 +7,6 @@ import { transact } from "../table/write.ts";
 import { forwardableRequests, readOrder } from "../tenants/orders.ts";
 import { readRun } from "./checkout-run.ts";
 import { Receipt } from "./checkout-schema.ts";
-import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits } from "./limits.ts";
 
 /** A deleted attachment. `expires_at` is when the event of its deletion expires. */

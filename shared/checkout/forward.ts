@@ -1,10 +1,10 @@
+import { forEachConcurrently } from "../for-each-concurrently.ts";
 import { keys } from "../table/keys.ts";
 import { get, parseItem } from "../table/read.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Order } from "../tenants/tenant-schema.ts";
 import { forwarding, keepsChanging, nothingToRetry, readRun, stopRun, updateRun } from "./checkout-run.ts";
 import { type CheckoutRun, isHere, newCart, type RunRef, type State, type StepResult } from "./checkout-schema.ts";
-import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { type Done, forwardOne, withdrawOne } from "./forward-attachment.ts";
 import { checkoutLimits, hasWaitedTooLong, pauseSeconds } from "./limits.ts";
 import { attachmentsOf, planOf } from "./plan.ts";

@@ -1,3 +1,4 @@
+import { forEachConcurrently } from "../for-each-concurrently.ts";
 import { type LateChange, listLateChange } from "../history/record.ts";
 import { keys, type ParentType } from "../table/keys.ts";
 import { get, parseItem, readItem } from "../table/read.ts";
@@ -5,7 +6,6 @@ import { transact } from "../table/write.ts";
 import { forwardableRequests } from "../tenants/orders.ts";
 import { Order } from "../tenants/tenant-schema.ts";
 import { CheckoutRun, Sealed } from "./checkout-schema.ts";
-import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { checkoutLimits } from "./limits.ts";
 import { inTransactions } from "./manifest.ts";
 import { attachmentsOf, planOf } from "./plan.ts";

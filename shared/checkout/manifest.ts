@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { listLateChange } from "../history/record.ts";
 import { parseUlid } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
 import { keys } from "../table/keys.ts";
@@ -10,7 +11,7 @@ import { beginningIn, type CarrierResponse } from "./carrier-client.ts";
 import type { Receipt, RunRef } from "./checkout-schema.ts";
 import { checkoutLimits } from "./limits.ts";
 import { isForwarded, receiptsOf } from "./plan.ts";
-import { forgotten, recordDecision, unchanged } from "./receipts.ts";
+import { forgotten, recordDecision, unchanged, undecided } from "./receipts.ts";
 
 /** What the receipts say that the carrier's cart has, and what to do if the carrier says that it has something else. */
 
@@ -94,9 +95,9 @@ export const correctionsOf = ({ requests, receipts }: OrderReceipts, said: unkno
 
 /** The receipt of an attachment that the carrier has and the table does not know. It was stored after the time to which the table was restored. */
 const unknownReceipt = (attachment: string, cart: string, at: string): Receipt => ({
+  ...undecided,
   attachment,
   of: "request",
-  state: "pending",
   at,
   sha256: "",
   bytes: 0,
@@ -107,11 +108,6 @@ const unknownReceipt = (attachment: string, cart: string, at: string): Receipt =
   version: 0,
   attempts: 1,
   in_flight_until: null,
-  status: null,
-  answer: null,
-  reason: null,
-  last_answer: null,
-  expires_at: null,
 });
 
 /** Splits corrections into the writes of transactions, each of which has two more. */
@@ -129,8 +125,8 @@ const Verdicts = z.object({ attachments: z.array(z.unknown()) });
 const Verdict = z.object({ request_id: z.string(), id: z.string(), reason: z.catch(z.string(), "") });
 
 /**
- * Returns the writes of the verdicts on letters in the carrier's refusal to check the cart out. Their transactions each have two more
- * writes. A verdict without a reason has that of the refusal. Ignores verdicts that are malformed, and those on anything that the carrier
+ * Returns the writes of the verdicts on letters in the carrier's refusal to check the cart out, and those that list the letters as late.
+ * Their transactions each have two more writes. A verdict without a reason has that of the refusal. Ignores verdicts that are malformed, and those on anything that the carrier
  * has not confirmed for this order.
  */
 export const verdictWrites = async (
@@ -138,7 +134,7 @@ export const verdictWrites = async (
   { receipts }: OrderReceipts,
   { json, status, text, reason: common }: CarrierResponse,
   cart: string,
-): Promise<Readonly<Record<string, Write>>[]> => {
+) => {
   const said = z.safeParse(Verdicts, json).data?.attachments ?? [];
   const reasons = new Map<string, string | null>();
   for (const one of said) {
@@ -147,7 +143,7 @@ export const verdictWrites = async (
     if (data) reasons.set(`${parseUlid(data.request_id)}/${parseUlid(data.id)}`, own || common);
   }
   const now = new Date();
-  const writes: Write[] = [];
+  const [decided, late]: [Write[], Write[]] = [[], []];
   for (const { request, receipt } of receipts) {
     const reason = reasons.get(`${request}/${receipt.attachment}`);
     if (reason === undefined || !isForwarded(receipt, cart)) continue;
@@ -157,18 +153,27 @@ export const verdictWrites = async (
     };
     const verdict = { state: "refused", at: now.toISOString(), status, answer: reason ?? text, reason } as const;
     const refused = { ...receipt, ...verdict };
-    writes.push(
+    decided.push(
       { update: keys.receipt(request, receipt.attachment), set: verdict, when: unchanged(receipt) },
       recordDecision({ ref, request, accounts }, refused, "refused", "not checked out", now),
     );
+    const { attachment: id, of: type, sent } = receipt;
+    const parent = { type, id: type === "order" ? ref.order_id : request };
+    late.push(listLateChange({ order: ref.order_id, id, parent, name: sent.name, change: "updated", at: verdict.at }));
   }
-  return inTransactions(writes, checkoutLimits.writesAtOnce);
+  const most = checkoutLimits.writesAtOnce / 3;
+  const listed = inTransactions(late, most, "late");
+  return inTransactions(decided, 2 * most).map((some, index) => ({ decided: some, late: listed[index] }));
 };
 
 /** Names writes by their position, for transactions of at most `most` of them. */
-export const inTransactions = (writes: readonly Write[], most: number): Readonly<Record<string, Write>>[] => {
+export const inTransactions = (
+  writes: readonly Write[],
+  most: number,
+  name = "write",
+): Readonly<Record<string, Write>>[] => {
   const length = Math.ceil(writes.length / most);
   return Array.from({ length }, (_, index) =>
-    Object.fromEntries(writes.slice(index * most, (index + 1) * most).map((write, nth) => [`receipt ${nth}`, write])),
+    Object.fromEntries(writes.slice(index * most, (index + 1) * most).map((write, nth) => [`${name} ${nth}`, write])),
   );
 };

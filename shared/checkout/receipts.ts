@@ -110,6 +110,16 @@ export const known = ({ cart }: Pick<Target, "cart">, receipt: Receipt | undefin
 /** What the carrier has if it may have lost what it had. */
 export const perhaps = ({ held }: Receipt) => (held === "no" ? "no" : "perhaps");
 
+/** What the receipt of an attachment says that the carrier has decided nothing about. */
+export const undecided = {
+  state: "pending",
+  status: null,
+  answer: null,
+  reason: null,
+  last_answer: null,
+  expires_at: null,
+} as const;
+
 /** Forgets what a receipt says. What it is about is then sent again, or withdrawn again, under another key. */
 export const forgotten = (receipt: Receipt, at: string): Receipt => ({
   ...receipt,
@@ -129,8 +139,8 @@ export const announcement = (
   const before = known(target, receipt);
   const announced = {
     attachment: attachment.id,
+    ...undecided,
     of,
-    state: "pending",
     at: now.toISOString(),
     sha256: attachment.sha256,
     bytes: attachment.bytes,
@@ -140,11 +150,6 @@ export const announcement = (
     version: attachment.version,
     attempts: (receipt?.attempts ?? 0) + 1,
     in_flight_until: laterOf(endsBy, before?.in_flight_until ?? null),
-    status: null,
-    answer: null,
-    reason: null,
-    last_answer: null,
-    expires_at: null,
   } as const;
   const metadata = JSON.stringify(metadataOf(target.request, announced, attachment.content_type));
   return { ...announced, key: keyFor(metadata, before?.state === "pending" ? before.key : "") };

@@ -3,6 +3,7 @@ import { keys } from "../table/keys.ts";
 import { readItem } from "../table/read.ts";
 import { transactOrUpdate } from "../table/update.ts";
 import { transact } from "../table/write.ts";
+import type { Order } from "../tenants/tenant-schema.ts";
 import { askUpstream, type CartAnswer, checkOutUpstream, keyFor } from "./carrier.ts";
 import { type CarrierResponse, describeDenial, describeFailure, describeRefusal } from "./carrier-client.ts";
 import {
@@ -183,12 +184,9 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
 const isSealedAsRead = ({ rounds, read_at }: State): boolean =>
   rounds >= checkoutLimits.rounds && Date.now() - Date.parse(read_at ?? "") < checkoutLimits.workMs;
 
-/** The run, while it is not known to be checked out. */
-const asRunning = ({ ref, before: { cart } }: Submission) =>
-  ({ run: ref.run, status: "RUNNING", checked_out: false, cart }) as const;
-
-/** The run, if no other copy of this step has called since. */
-const asKnown = (submission: Submission) => ({ ...asRunning(submission), calls_end_by: submission.announced });
+/** The run, while it is not known to be checked out and no other copy of this step has called since. */
+const asKnown = ({ ref, before: { cart }, announced }: Submission) =>
+  ({ run: ref.run, status: "RUNNING", checked_out: false, cart, calls_end_by: announced }) as const;
 
 type Sent = Submission & { readonly receipts: OrderReceipts; readonly key: string; readonly response: CarrierResponse };
 
@@ -247,17 +245,22 @@ const moved = ({ order_id }: RunRef) =>
 /**
  * Records the verdicts on letters that a refusal contains, so that these are sent again before the cart's next checkout. No copy of this
  * step can repeat the call then, or seal the order without such a letter. They move the order's version, too: if another copy's call is on its
- * way, the letter counts as late. Returns how many transactions that took, or undefined if the call has been decided since.
+ * way, the letter counts as late, and if that has checked the order out, it is listed here. Returns how many transactions that took, or
+ * undefined if the call has been decided since.
  */
 const recordVerdicts = async (sent: Sent): Promise<number | undefined> => {
   const { ref, receipts, response, before } = sent;
   const set = { sealed: false, key: "" };
-  const order = { ...moved(ref), add: { attachments_version: 1, receipts_version: 1 } };
+  const add = { attachments_version: 1, receipts_version: 1 };
   const verdicts = await verdictWrites(ref, receipts, response, before.cart);
   let { key } = sent;
-  for (const some of verdicts) {
-    const run = { update: keys.checkout(ref.order_id), set, when: { equals: { ...asRunning(sent), key } } };
-    if (await transact({ ...some, run, order })) return undefined;
+  for (const { decided, late } of verdicts) {
+    const run = { update: keys.checkout(ref.order_id), set, when: { equals: { cart: before.cart, key } } };
+    const orderIn = (state: Order["state"]) => ({ ...moved(ref), add, when: { equals: { state } } });
+    let unmet = await transact({ ...decided, run, order: orderIn("CART") });
+    if (unmet?.size === 1 && unmet.has("order"))
+      unmet = await transact({ ...decided, ...late, run, order: orderIn("CHECKED_OUT") });
+    if (unmet) return undefined;
     key = set.key;
   }
   return verdicts.length;

@@ -3,7 +3,7 @@ import pLimit from "p-limit";
 import * as z from "zod/mini";
 import { dayOf, fileKey, parentPrefix } from "../../../shared/attachments/file-keys.ts";
 import { allFiles, removeFile } from "../../../shared/attachments/files.ts";
-import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
+import { forEachConcurrently } from "../../../shared/for-each-concurrently.ts";
 import { Event } from "../../../shared/history/event.ts";
 import { type Origin, recordOf } from "../../../shared/history/record.ts";
 import { newId } from "../../../shared/schema/fields.ts";

@@ -8,7 +8,7 @@ import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { openFile } from "../../../shared/attachments/files.ts";
 import { readAttachment } from "../../../shared/attachments/read.ts";
 import { FileError, verified } from "../../../shared/checkout/carrier-form.ts";
-import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
+import { forEachConcurrently } from "../../../shared/for-each-concurrently.ts";
 import { recordOf } from "../../../shared/history/record.ts";
 import { Ulid } from "../../../shared/schema/fields.ts";
 import { parentIn } from "../../../shared/table/keys.ts";

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { createAttachment } from "../../../shared/attachments/attachments.ts";
-import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
+import { forEachConcurrently } from "../../../shared/for-each-concurrently.ts";
 import { limits } from "../../../shared/limits.ts";
 import { readParent } from "../../../shared/tenants/orders.ts";
 import { operator } from "../../support/fixtures/apply.ts";

@@ -3,10 +3,11 @@ import { carrierToken, renewedCarrierToken } from "../../../shared/checkout/carr
 import { beginRun, failRun, readRun } from "../../../shared/checkout/checkout-run.ts";
 import type { CheckoutRun } from "../../../shared/checkout/checkout-schema.ts";
 import { forwardOrder } from "../../../shared/checkout/forward.ts";
+import { lateChanges } from "../../../shared/checkout/late-changes.ts";
 import { receiptsOf } from "../../../shared/checkout/plan.ts";
 import { submitOrder } from "../../../shared/checkout/submit.ts";
-import { keys } from "../../../shared/table/keys.ts";
-import { get } from "../../../shared/table/read.ts";
+import { collections, keys } from "../../../shared/table/keys.ts";
+import { get, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { beforeTableCall, interceptTableCalls, isWrite } from "../../support/fault-proxy/table-proxy.ts";
 import {
@@ -466,6 +467,42 @@ describe("a refusal of a letter that another copy of the step does not know", ()
       { status: "SUCCEEDED", reason },
       [{ state: "refused", reason: "no" }],
     ]);
+  });
+
+  const late = { status: "SUCCEEDED", reason: expect.stringMatching(/1 added or changed and not forwarded/) };
+  it.each<[string, number, object, object]>([
+    ["lists the letter, although that copy has got another response", 4, wait(1), late],
+    ["lists the letter, although that copy has checked the order out", 0, done, { status: "SUCCEEDED", reason: null }],
+  ])("%s", async (_, respondsBefore, next, run) => {
+    const { order, request, step, refusal } = await forwarded();
+    const isTime = Promise.withResolvers<void>();
+    let writes = 0;
+    let first: Promise<object> | undefined;
+    let copy: Promise<object> | undefined;
+    // Both copies announce, then the second records the response and checks the order out.
+    const stop = interceptTableCalls(async (call, send) => {
+      if (!isWrite(call) || ++writes !== respondsBefore) return send();
+      isTime.resolve();
+      await first;
+      return send();
+    });
+    onTestFinished(() => void stop());
+    carrier.respondWith(async () => {
+      if (copy) return says(true);
+      copy = submitOrder(step);
+      void copy.then(() => isTime.resolve());
+      await isTime.promise;
+      return refusal;
+    });
+    first = submitOrder(step);
+    expect([await first, await copy]).toMatchObject([wait(1), next]);
+    expect(await submitOrder(step)).toMatchObject(done);
+    expect([await readRun(order), await receiptsOf(request)]).toMatchObject([
+      run,
+      [{ state: "refused", reason: "no" }],
+    ]);
+    expect((await lateChanges(order, now)).counts).toEqual({ not_forwarded: 1, not_withdrawn: 0 });
+    expect(await Array.fromAsync(queryAll(collections.lateChangesOf(order)))).toMatchObject([{ change: "updated" }]);
   });
 });
 

@@ -124,11 +124,13 @@ export const areas: Readonly<Record<string, Area>> = {
   },
   "calls of the checkout": {
     mutate: [
-      "shared/checkout/{carrier-client,carrier-form,carrier-responses,carrier-function,carrier-token,for-each-concurrently,limits}.ts",
+      "shared/checkout/{carrier-client,carrier-form,carrier-responses,carrier-function,carrier-token,limits}.ts",
+      "shared/for-each-concurrently.ts",
     ],
     tests: [
       "test/shared/checkout/carrier-client.cases.test.ts",
-      "test/shared/checkout/{for-each-concurrently,carrier-function,carrier}.test.ts",
+      "test/shared/checkout/{carrier-function,carrier}.test.ts",
+      "test/shared/for-each-concurrently.test.ts",
     ],
     setup: "service",
   },

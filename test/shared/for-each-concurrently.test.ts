@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { forEachConcurrently } from "../../../shared/checkout/for-each-concurrently.ts";
+import { forEachConcurrently } from "../../shared/for-each-concurrently.ts";
 
 it("concurrent work starts nothing more after an error, and rejects once the running work has ended", async () => {
   const events: string[] = [];
