@@ -109,9 +109,17 @@ describe("the import rules", () => {
 
   it("allow only the known files at the roots of shared and infra", () => {
     const loose = globSync("{shared,infra}/*.ts", { cwd: root });
-    const known = ["deadline", "env", "errors", "http-request", "limits", "log", "route", "routes"].map(
-      (name) => `shared/${name}.ts`,
-    );
+    const known = [
+      "deadline",
+      "env",
+      "errors",
+      "for-each-concurrently",
+      "http-request",
+      "limits",
+      "log",
+      "route",
+      "routes",
+    ].map((name) => `shared/${name}.ts`);
     expect(loose.sort()).toEqual(["infra/patchbay.ts", ...known]);
   });
 });

@@ -21,7 +21,7 @@ const grows = (name: string) => `${name} grows: if it is to, change docs/cost.md
 const growing = "order-attachments/show?include=file,forwarding";
 
 describe("a request has the same round trips and units", () => {
-  it("with few and with many items in each collection", async () => {
+  it.runIf(extent !== "sample")("with few and with many items in each collection", async () => {
     const much = await grown.withMuch["stored data"]();
     for (const [name, cost] of grown.withLittle)
       if (name !== growing) expect(withoutCalls(much.get(name) ?? cost), grows(name)).toEqual(withoutCalls(cost));

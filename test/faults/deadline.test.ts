@@ -101,7 +101,8 @@ it.each(sample.map((route) => [route.name, route] as const))(
       name: "TimeoutError",
       message: "The request's deadline has passed.",
       call: expect.stringMatching(/^dynamodb (GetItem|BatchGetItem|Query)$/),
-      attempts: 1,
+      // A connection that the proxy has closed meanwhile takes an attempt, too.
+      attempts: expect.toBeOneOf([1, 2]),
     });
   },
 );

@@ -4,7 +4,7 @@ import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { byExtent, sampleOf } from "../support/setup/extent.ts";
+import { byExtent, extent, sampleOf } from "../support/setup/extent.ts";
 import { mistakes, withMistake } from "./mistakes.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -20,20 +20,23 @@ const simulate = async (...args: readonly string[]): Promise<string> => {
 };
 
 describe("the simulation", { timeout: 2_400_000 }, () => {
-  const seeds = { sample: ["--seeds", "1-80"], most: ["--seconds", "30"], all: ["--seconds", "1800"] };
+  const seeds = { sample: ["--seeds", "1-40"], most: ["--seconds", "30"], all: ["--seconds", "1800"] };
   it("breaks no promise in any schedule", async () => {
     const output = await simulate(...byExtent(seeds));
     expect(output).toMatch(/^\d+ schedules, none broken; .*\n$/);
   });
 
-  it("prints the trace of a schedule that breaks a promise, with few ingredients and the lines of each call", async () => {
-    const output = await simulate("--mistake", "metadata before their file", "--seeds", "1-10", "--jobs", "1");
-    expect(output).toMatch(/^files, seed \d+, breaks (a promise|promises):\n {2}metadata have their file: /m);
-    expect(output).toMatch(/^Repeat it: npm run simulate -- --mix "files" --seeds \d+ --trace$/m);
-    expect(output).toMatch(/^Of \d+ ingredients, 1 is needed \(found in \d+ runs\):\n {2}upload \d at /m);
-    expect(output).toMatch(/ Transact \S*ATTACHMENT\+.* {2}\[shared\/attachments\/attachments\.ts:\d+\]\n/);
-    expect(output).toMatch(/, 1 broken; /);
-  });
+  it.runIf(extent !== "sample")(
+    "prints the trace of a schedule that breaks a promise, with few ingredients and the lines of each call",
+    async () => {
+      const output = await simulate("--mistake", "metadata before their file", "--seeds", "1-10", "--jobs", "1");
+      expect(output).toMatch(/^files, seed \d+, breaks (a promise|promises):\n {2}metadata have their file: /m);
+      expect(output).toMatch(/^Repeat it: npm run simulate -- --mix "files" --seeds \d+ --trace$/m);
+      expect(output).toMatch(/^Of \d+ ingredients, 1 is needed \(found in \d+ runs\):\n {2}upload \d at /m);
+      expect(output).toMatch(/ Transact \S*ATTACHMENT\+.* {2}\[shared\/attachments\/attachments\.ts:\d+\]\n/);
+      expect(output).toMatch(/, 1 broken; /);
+    },
+  );
 });
 
 it.each(Object.values(mistakes))("the code has the text of each mistake: $file, $code", (mistake) => {

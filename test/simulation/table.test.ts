@@ -141,6 +141,6 @@ it("the simulated table responds like the embedded one", { timeout: 1_200_000 },
         expect(simulated).toEqual(embedded);
       }
     }),
-    { numRuns: byExtent({ sample: 30, most: 200, all: 2_000 }) },
+    { numRuns: byExtent({ sample: 15, most: 200, all: 2_000 }) },
   );
 });

@@ -141,7 +141,7 @@ describe("account erase", () => {
     expect(await admin(["account", "list"])).toMatchObject({ stdout: expect.not.stringContaining(id) });
   });
 
-  it("is completed by the same command, wherever it was killed", async () => {
+  it.runIf(extent !== "sample")("is completed by the same command, wherever it was killed", async () => {
     const { top } = await customerTree(reseller, byExtent({ sample: 2, most: 3, all: 7 }));
     // More than one transaction removes.
     const uploads = Array.from({ length: 60 }, () => keys.upload({ type: "request", id: top.request }, newId()));
@@ -170,7 +170,7 @@ describe("account erase", () => {
     expect((await adminJson(["history", "account", top.account])).events).toMatchObject([{ numbers }]);
   });
 
-  it("finds everything of an account, also once its events have expired", async () => {
+  it.runIf(extent !== "sample")("finds everything of an account, also once its events have expired", async () => {
     const { top } = await customerTree(reseller, 2);
     for await (const { pk, sk } of scan())
       if (String(sk).startsWith(eventPrefix)) await transact({ event: { delete: { pk: String(pk), sk: String(sk) } } });
@@ -237,40 +237,46 @@ describe("account erase", () => {
     expect(await get(keys.checkout(top.order))).toMatchObject({ run: "last" });
   });
 
-  it("refuses while an order is checked out, also if that began a moment before, and keeps everything", async () => {
-    const { top, all } = await customerTree(reseller, 2);
-    const order = all[1]?.order ?? "";
-    const stored = await everything();
-    await storeRun(order, { run: "now", status: "RUNNING", started_at: new Date().toISOString() });
-    const refused = `Nothing was erased. These orders are being checked out: ${order}. Repeat the command when`;
-    for (const command of [() => admin(["account", "erase", top.account]), () => erase(top.account)])
-      expect(await command()).toEqual(failure(1, refused));
-    await storeRun(order, { status: "FAILED", reason: "Zebra" });
-    const isMark = ({ updates }: TableCall) => updates.some(({ Key }) => Key.pk === keys.account(top.account).pk);
-    beforeTableCall(isMark, async () => {
-      await transact({ open: { put: { ...keys.openCheckout(order), id: order } } });
+  it.runIf(extent !== "sample")(
+    "refuses while an order is checked out, also if that began a moment before, and keeps everything",
+    async () => {
+      const { top, all } = await customerTree(reseller, 2);
+      const order = all[1]?.order ?? "";
+      const stored = await everything();
       await storeRun(order, { run: "now", status: "RUNNING", started_at: new Date().toISOString() });
-    });
-    expect(await erase(top.account)).toEqual(failure(1, refused));
-    expect((await call("GET", top.attachments, { key: top.key })).status).toBe(200);
-    await storeRun(order, { status: "FAILED", reason: "Zebra" });
-    const withoutVersions = (all: readonly string[]) => all.filter((one) => !/"name":"Zebra \d"/.test(one));
-    expect(withoutVersions(await everything()).length).toBe(withoutVersions(stored).length);
-    expect((await erase(top.account)).code).toBe(0);
-    expect(await afterwards()).toEqual([erasure(top.account)]);
-  });
+      const refused = `Nothing was erased. These orders are being checked out: ${order}. Repeat the command when`;
+      for (const command of [() => admin(["account", "erase", top.account]), () => erase(top.account)])
+        expect(await command()).toEqual(failure(1, refused));
+      await storeRun(order, { status: "FAILED", reason: "Zebra" });
+      const isMark = ({ updates }: TableCall) => updates.some(({ Key }) => Key.pk === keys.account(top.account).pk);
+      beforeTableCall(isMark, async () => {
+        await transact({ open: { put: { ...keys.openCheckout(order), id: order } } });
+        await storeRun(order, { run: "now", status: "RUNNING", started_at: new Date().toISOString() });
+      });
+      expect(await erase(top.account)).toEqual(failure(1, refused));
+      expect((await call("GET", top.attachments, { key: top.key })).status).toBe(200);
+      await storeRun(order, { status: "FAILED", reason: "Zebra" });
+      const withoutVersions = (all: readonly string[]) => all.filter((one) => !/"name":"Zebra \d"/.test(one));
+      expect(withoutVersions(await everything()).length).toBe(withoutVersions(stored).length);
+      expect((await erase(top.account)).code).toBe(0);
+      expect(await afterwards()).toEqual([erasure(top.account)]);
+    },
+  );
 
-  it("refuses an account that owns requests of an order of an account above, and names them", async () => {
-    const { top, all } = await customerTree(reseller, 2);
-    const second = all[1]?.account ?? "";
-    const [request = ""] = (await adminJson(["request", "list", "--order", top.order]))
-      .filter(({ account }: { account: string }) => account === second)
-      .map(({ id }: { id: string }) => id);
-    const named = `which would lack them: ${request} of the order ${top.order}. Erase the account of the order.`;
-    const command = ["account", "erase", second, "--yes", "Zebra 1", "--wait", "0"];
-    expect(await admin(command)).toEqual(failure(1, named));
-    expect((await erase(top.account)).code).toBe(0);
-  });
+  it.runIf(extent !== "sample")(
+    "refuses an account that owns requests of an order of an account above, and names them",
+    async () => {
+      const { top, all } = await customerTree(reseller, 2);
+      const second = all[1]?.account ?? "";
+      const [request = ""] = (await adminJson(["request", "list", "--order", top.order]))
+        .filter(({ account }: { account: string }) => account === second)
+        .map(({ id }: { id: string }) => id);
+      const named = `which would lack them: ${request} of the order ${top.order}. Erase the account of the order.`;
+      const command = ["account", "erase", second, "--yes", "Zebra 1", "--wait", "0"];
+      expect(await admin(command)).toEqual(failure(1, named));
+      expect((await erase(top.account)).code).toBe(0);
+    },
+  );
 
   it.runIf(extent !== "sample")(
     "leaves nothing of what uploads, switches, apply, checkouts and a sweep write at the same time",
@@ -358,33 +364,41 @@ describe("account erase", () => {
     },
   );
 
-  it("does not wait for the URLs of uploads, says until when they are valid, and the sweep removes what comes", async () => {
-    const { top } = await customerTree(reseller, 1);
-    const [open, completed] = [new Uint8Array([1]), new Uint8Array([2])];
-    const sent = await sentUpload(top.attachments, top.key, completed);
-    const data = { type: "request_attachment", data: { name: "Zebra" } };
-    expect((await call("POST", completePath(top.attachments, sent.id), { key: top.key, json: data })).status).toBe(201);
-    const waiting = await prepareUpload(top.attachments, top.key, open);
-    const erased = await erase(top.account);
-    const said =
-      /^Until (\S+Z), a file may still be sent to the URL of an upload\. Nobody can read it, and the sweep removes/m;
-    expect(erased).toMatchObject({ code: 0, stderr: expect.stringMatching(said) });
-    const until = Date.parse(said.exec(erased.stderr)?.[1] ?? "");
-    expect(until).toBeGreaterThanOrEqual(Date.parse(waiting.expires_at));
-    expect([await sendFile(waiting, open), await sendFile(sent, completed)]).toEqual([200, 200]);
-    expect((await Array.fromAsync(allFiles())).length).toBe(2);
-    await sweepOrphanFiles({ now: new Date(Date.now() + 2 * 86_400_000) });
-    expect((await Array.fromAsync(allFiles())).length).toBe(0);
-    expect((await afterwards()).filter((item) => !item.includes('"SWEEP"'))).toEqual([erasure(top.account)]);
-  });
+  it.runIf(extent !== "sample")(
+    "does not wait for the URLs of uploads, says until when they are valid, and the sweep removes what comes",
+    async () => {
+      const { top } = await customerTree(reseller, 1);
+      const [open, completed] = [new Uint8Array([1]), new Uint8Array([2])];
+      const sent = await sentUpload(top.attachments, top.key, completed);
+      const data = { type: "request_attachment", data: { name: "Zebra" } };
+      expect((await call("POST", completePath(top.attachments, sent.id), { key: top.key, json: data })).status).toBe(
+        201,
+      );
+      const waiting = await prepareUpload(top.attachments, top.key, open);
+      const erased = await erase(top.account);
+      const said =
+        /^Until (\S+Z), a file may still be sent to the URL of an upload\. Nobody can read it, and the sweep removes/m;
+      expect(erased).toMatchObject({ code: 0, stderr: expect.stringMatching(said) });
+      const until = Date.parse(said.exec(erased.stderr)?.[1] ?? "");
+      expect(until).toBeGreaterThanOrEqual(Date.parse(waiting.expires_at));
+      expect([await sendFile(waiting, open), await sendFile(sent, completed)]).toEqual([200, 200]);
+      expect((await Array.fromAsync(allFiles())).length).toBe(2);
+      await sweepOrphanFiles({ now: new Date(Date.now() + 2 * 86_400_000) });
+      expect((await Array.fromAsync(allFiles())).length).toBe(0);
+      expect((await afterwards()).filter((item) => !item.includes('"SWEEP"'))).toEqual([erasure(top.account)]);
+    },
+  );
 
-  it("removes the file of an upload that crashed before its metadata were written", async () => {
-    const { top } = await customerTree(reseller, 1);
-    await putFile(fileKey({ type: "order", id: top.order }, newId()), storedFile(new Uint8Array([1])));
-    expect((await erase(top.account)).code).toBe(0);
-    expect(await afterwards()).toEqual([erasure(top.account)]);
-    expect((await Array.fromAsync(allFiles())).length).toBe(0);
-  });
+  it.runIf(extent !== "sample")(
+    "removes the file of an upload that crashed before its metadata were written",
+    async () => {
+      const { top } = await customerTree(reseller, 1);
+      await putFile(fileKey({ type: "order", id: top.order }, newId()), storedFile(new Uint8Array([1])));
+      expect((await erase(top.account)).code).toBe(0);
+      expect(await afterwards()).toEqual([erasure(top.account)]);
+      expect((await Array.fromAsync(allFiles())).length).toBe(0);
+    },
+  );
 
   it.runIf(extent !== "sample")(
     "erases a tree and one below it at the same time, and keeps the event of neither in an erased account",
@@ -490,7 +504,7 @@ describe("account erase", () => {
     expect((await call("GET", top.attachments, { key: top.key })).status).toBe(200);
   });
 
-  it("cannot be taken back once its API keys are gone, which --cancel says", async () => {
+  it.runIf(extent !== "sample")("cannot be taken back once its API keys are gone, which --cancel says", async () => {
     const { top, all } = await customerTree(reseller, 2);
     beforeTableCall(
       ({ operation, items }: TableCall) =>
@@ -510,44 +524,50 @@ describe("account erase", () => {
     expect(await afterwards()).toEqual([erasure(top.account)]);
   });
 
-  it("that is refused leaves the mark of another one, so that nothing is added to what that one erases", async () => {
-    const { top, all } = await customerTree(reseller, 3);
-    const [, { account: middle, order: running } = top, last = top] = all;
-    await interrupt(last.account, "Zebra 2");
-    const isMark = ({ updates }: TableCall) => updates.some(({ Key }) => Key.pk === keys.account(top.account).pk);
-    beforeTableCall(isMark, async () => {
-      await transact({ open: { put: { ...keys.openCheckout(running), id: running } } });
-      await storeRun(running, { run: "now", status: "RUNNING", started_at: new Date().toISOString() });
-    });
-    expect(await erase(top.account)).toEqual(failure(1, `These orders are being checked out: ${running}`));
-    const path = `/api/v1/accounts/${last.account}/switches`;
-    expect((await post(last.key, { name: "Late" }, path)).status).toBe(404);
-    expect((await call("POST", last.attachments, { key: last.key, body: form() })).status).toBe(404);
-    expect(await beginRun({ order_id: last.order, run: "new" }, new Date())).toMatchObject({ next: "FAIL" });
-    expect((await call("GET", top.attachments, { key: top.key })).status).toBe(200);
-    expect((await get(keys.account(middle)))?.erasing).toBeUndefined();
-    expect((await admin(["account", "erase", last.account, "--yes", "Zebra 2", "--wait", "0"])).code).toBe(0);
-    await storeRun(running, { status: "FAILED", reason: "Zebra" });
-    expect((await erase(top.account)).code).toBe(0);
-    expect(await afterwards()).toEqual([erasure(top.account)]);
-  });
+  it.runIf(extent !== "sample")(
+    "that is refused leaves the mark of another one, so that nothing is added to what that one erases",
+    async () => {
+      const { top, all } = await customerTree(reseller, 3);
+      const [, { account: middle, order: running } = top, last = top] = all;
+      await interrupt(last.account, "Zebra 2");
+      const isMark = ({ updates }: TableCall) => updates.some(({ Key }) => Key.pk === keys.account(top.account).pk);
+      beforeTableCall(isMark, async () => {
+        await transact({ open: { put: { ...keys.openCheckout(running), id: running } } });
+        await storeRun(running, { run: "now", status: "RUNNING", started_at: new Date().toISOString() });
+      });
+      expect(await erase(top.account)).toEqual(failure(1, `These orders are being checked out: ${running}`));
+      const path = `/api/v1/accounts/${last.account}/switches`;
+      expect((await post(last.key, { name: "Late" }, path)).status).toBe(404);
+      expect((await call("POST", last.attachments, { key: last.key, body: form() })).status).toBe(404);
+      expect(await beginRun({ order_id: last.order, run: "new" }, new Date())).toMatchObject({ next: "FAIL" });
+      expect((await call("GET", top.attachments, { key: top.key })).status).toBe(200);
+      expect((await get(keys.account(middle)))?.erasing).toBeUndefined();
+      expect((await admin(["account", "erase", last.account, "--yes", "Zebra 2", "--wait", "0"])).code).toBe(0);
+      await storeRun(running, { status: "FAILED", reason: "Zebra" });
+      expect((await erase(top.account)).code).toBe(0);
+      expect(await afterwards()).toEqual([erasure(top.account)]);
+    },
+  );
 
-  it("is refused for an account whose users keys of other accounts impersonate, which `check` reports, too", async () => {
-    const { top } = await customerTree(reseller, 1);
-    const [user] = await adminJson(["user", "list", "--account", top.account]);
-    const [key] = await adminJson(["key", "list", "--account", reseller.id]);
-    const stored = await everything();
-    await transact({ key: { update: keys.apiKey(key.sha256), set: { user: user.id }, when: { exists: true } } });
-    const rule = "an API key's user is of its account or of one above";
-    expect((await admin(["check"])).stdout).toMatch(
-      `${rule}  KEY#${key.sha256} KEY  its user ${user.id} is of the account ${top.account}`,
-    );
-    const named = `These API keys of other accounts impersonate its users: ${key.id} of the account ${reseller.id}. Replace`;
-    for (const command of [() => admin(["account", "erase", top.account]), () => erase(top.account)])
-      expect(await command()).toEqual(failure(1, named));
-    await transact({ key: { update: keys.apiKey(key.sha256), set: { user: key.user }, when: { exists: true } } });
-    expect(await everything()).toEqual(stored);
-    expect((await erase(top.account)).code).toBe(0);
-    expect(await afterwards()).toEqual([erasure(top.account)]);
-  });
+  it.runIf(extent !== "sample")(
+    "is refused for an account whose users keys of other accounts impersonate, which `check` reports, too",
+    async () => {
+      const { top } = await customerTree(reseller, 1);
+      const [user] = await adminJson(["user", "list", "--account", top.account]);
+      const [key] = await adminJson(["key", "list", "--account", reseller.id]);
+      const stored = await everything();
+      await transact({ key: { update: keys.apiKey(key.sha256), set: { user: user.id }, when: { exists: true } } });
+      const rule = "an API key's user is of its account or of one above";
+      expect((await admin(["check"])).stdout).toMatch(
+        `${rule}  KEY#${key.sha256} KEY  its user ${user.id} is of the account ${top.account}`,
+      );
+      const named = `These API keys of other accounts impersonate its users: ${key.id} of the account ${reseller.id}. Replace`;
+      for (const command of [() => admin(["account", "erase", top.account]), () => erase(top.account)])
+        expect(await command()).toEqual(failure(1, named));
+      await transact({ key: { update: keys.apiKey(key.sha256), set: { user: key.user }, when: { exists: true } } });
+      expect(await everything()).toEqual(stored);
+      expect((await erase(top.account)).code).toBe(0);
+      expect(await afterwards()).toEqual([erasure(top.account)]);
+    },
+  );
 });

@@ -11,6 +11,7 @@ import { readSettings } from "../../../infra/aws/settings.ts";
 import { patchbay } from "../../../infra/aws/stack.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
+import { extent } from "../../support/setup/extent.ts";
 
 /** Responds to the health check of one emulator. */
 const emulator = async (name: string) => {
@@ -59,11 +60,14 @@ const s3EndpointsOn = (address: string) => {
   return new Set(variables.filter((each) => each.BUCKET_NAME).map((each) => each.AWS_ENDPOINT_URL_S3));
 };
 
-it("functions call S3 by an emulator's name, so that callers reach signed URLs; not by an address of this machine only", () => {
-  const named = "http://localhost.localstack.cloud:4566";
-  expect(s3EndpointsOn(named)).toEqual(new Set([named]));
-  expect(s3EndpointsOn("http://127.0.0.1:4566")).toEqual(new Set([undefined]));
-});
+it.runIf(extent !== "sample")(
+  "functions call S3 by an emulator's name, so that callers reach signed URLs; not by an address of this machine only",
+  () => {
+    const named = "http://localhost.localstack.cloud:4566";
+    expect(s3EndpointsOn(named)).toEqual(new Set([named]));
+    expect(s3EndpointsOn("http://127.0.0.1:4566")).toEqual(new Set([undefined]));
+  },
+);
 
 it("compose.yaml starts the last LocalStack without an account, for this machine only, with the carrier's name in containers", () => {
   const { localstack } = parse(readFileSync("compose.yaml", "utf8")).services;

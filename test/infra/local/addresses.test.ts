@@ -7,7 +7,7 @@ import { sendFile } from "../../support/fixtures/upload-content.ts";
 import { prepareUpload } from "../../support/fixtures/uploads.ts";
 import { localServices } from "../../support/processes/local-service.ts";
 import { runNode } from "../../support/processes/shell.ts";
-import { byExtent, sampleOf } from "../../support/setup/extent.ts";
+import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
 
 /** A port that is free, as are the six after it. */
 const sevenPorts = async (): Promise<number> => {
@@ -19,30 +19,33 @@ const sevenPorts = async (): Promise<number> => {
 const services = localServices();
 afterAll(() => services.remove());
 
-it("./patchbay start --port has the same addresses after each start, so a signed URL stays valid, and replaces ports that are in use", async () => {
-  const port = await sevenPorts();
-  const args = ["--port", String(port), "--data", services.data];
-  const first = await services.start(args);
-  const addresses = Object.values(first.environment).filter((value) => value.startsWith("http:"));
-  const ports = [...new Set([first.url, ...addresses].map((address) => Number(new URL(address).port)))];
-  expect(ports.sort()).toEqual(Array.from({ length: 7 }, (_, index) => port + index));
-  const { origin } = new URL(first.environment.EVENTS ?? "");
-  expect(first.output.stdout).toContain(`\nevents ${origin}/events\nlambda http://127.0.0.1:${port + 3}\n`);
-  process.env.PATCHBAY_URL = first.url;
-  const content = new Uint8Array([1]);
-  const upload = await prepareUpload(`/api/v1${first.attachments}`, first.demo.KEY ?? "", content);
-  await first.kill();
-  const holder = await listen(createServer(), port + 2);
-  onTestFinished(() => holder.close());
-  const second = await services.start(args);
-  const line = `In use: ${port + 2} (events). Until the next start, other ports are used.\n`;
-  await vi.waitFor(() => expect(second.output.stderr).toBe(line), { timeout: 20_000 });
-  const other = expect.not.stringContaining(`:${port + 2}`);
-  const environment = { ...first.environment, EVENTS: other, AWS_ENDPOINT_URL_EVENTBRIDGE: other };
-  expect([second.url, second.environment]).toEqual([first.url, environment]);
-  expect((await fetch(second.environment.EVENTS ?? "")).status).toBe(200);
-  expect(await sendFile(upload, content)).toBe(200);
-});
+it.runIf(extent !== "sample")(
+  "./patchbay start --port has the same addresses after each start, so a signed URL stays valid, and replaces ports that are in use",
+  async () => {
+    const port = await sevenPorts();
+    const args = ["--port", String(port), "--data", services.data];
+    const first = await services.start(args);
+    const addresses = Object.values(first.environment).filter((value) => value.startsWith("http:"));
+    const ports = [...new Set([first.url, ...addresses].map((address) => Number(new URL(address).port)))];
+    expect(ports.sort()).toEqual(Array.from({ length: 7 }, (_, index) => port + index));
+    const { origin } = new URL(first.environment.EVENTS ?? "");
+    expect(first.output.stdout).toContain(`\nevents ${origin}/events\nlambda http://127.0.0.1:${port + 3}\n`);
+    process.env.PATCHBAY_URL = first.url;
+    const content = new Uint8Array([1]);
+    const upload = await prepareUpload(`/api/v1${first.attachments}`, first.demo.KEY ?? "", content);
+    await first.kill();
+    const holder = await listen(createServer(), port + 2);
+    onTestFinished(() => holder.close());
+    const second = await services.start(args);
+    const line = `In use: ${port + 2} (events). Until the next start, other ports are used.\n`;
+    await vi.waitFor(() => expect(second.output.stderr).toBe(line), { timeout: 20_000 });
+    const other = expect.not.stringContaining(`:${port + 2}`);
+    const environment = { ...first.environment, EVENTS: other, AWS_ENDPOINT_URL_EVENTBRIDGE: other };
+    expect([second.url, second.environment]).toEqual([first.url, environment]);
+    expect((await fetch(second.environment.EVENTS ?? "")).status).toBe(200);
+    expect(await sendFile(upload, content)).toBe(200);
+  },
+);
 
 it("./patchbay carrier says which option chooses another port, and refuses what is no port", async () => {
   const { port, close } = await listen(createServer());

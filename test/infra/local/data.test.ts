@@ -8,7 +8,7 @@ import { form } from "../../support/fixtures/attachments.ts";
 import { createdAccounts, readEvents } from "../../support/fixtures/local-events.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
-import { byExtent } from "../../support/setup/extent.ts";
+import { extent } from "../../support/setup/extent.ts";
 
 let services: ReturnType<typeof localServices>;
 beforeEach(() => {
@@ -56,27 +56,30 @@ const planForNewRecord = (): unknown => {
 };
 
 const patiently = { timeout: 20_000, interval: 50 };
-const ends = byExtent({ sample: ["kill"], most: ["stop", "kill"], all: ["stop", "kill"] } as const);
+const ends = ["stop", "kill"] as const;
 
 describe("./patchbay start --data", () => {
-  it.each(ends)("has the same bytes and events after a %s, loses no event, and checks the order out", async (end) => {
-    const first = await services.start();
-    expect(await firstSweepDay(first)).toMatch(/^\d{4}-\d\d-\d\d$/);
-    await uploadTwo(first);
-    const uploaded = () => readEvents(first, "?type=request_attachment.created");
-    await vi.waitUntil(async () => (await uploaded()).length > 0, patiently);
-    const before = await readEvents(first);
-    const accounts = await createdAccounts(first, 30);
-    await first[end]();
-    expect(planForNewRecord()).toContain("USING COVERING INDEX");
-    const second = await services.start();
-    expect(second.demo).toEqual(first.demo);
-    const last = `?after=${before.at(-1)?.detail.id}&type=account.created`;
-    const idsAfter = async () => (await readEvents(second, last)).map(({ detail }) => detail.resource.id);
-    await vi.waitUntil(async () => (await idsAfter()).length >= 30, patiently);
-    expect([...new Set(await idsAfter())].sort()).toEqual([...accounts].sort());
-    expect((await readEvents(second)).slice(0, before.length)).toEqual(before);
-    await expectWhole(second);
-    await checkOut(second);
-  });
+  it.runIf(extent !== "sample").each(ends)(
+    "has the same bytes and events after a %s, loses no event, and checks the order out",
+    async (end) => {
+      const first = await services.start();
+      expect(await firstSweepDay(first)).toMatch(/^\d{4}-\d\d-\d\d$/);
+      await uploadTwo(first);
+      const uploaded = () => readEvents(first, "?type=request_attachment.created");
+      await vi.waitUntil(async () => (await uploaded()).length > 0, patiently);
+      const before = await readEvents(first);
+      const accounts = await createdAccounts(first, 30);
+      await first[end]();
+      expect(planForNewRecord()).toContain("USING COVERING INDEX");
+      const second = await services.start();
+      expect(second.demo).toEqual(first.demo);
+      const last = `?after=${before.at(-1)?.detail.id}&type=account.created`;
+      const idsAfter = async () => (await readEvents(second, last)).map(({ detail }) => detail.resource.id);
+      await vi.waitUntil(async () => (await idsAfter()).length >= 30, patiently);
+      expect([...new Set(await idsAfter())].sort()).toEqual([...accounts].sort());
+      expect((await readEvents(second)).slice(0, before.length)).toEqual(before);
+      await expectWhole(second);
+      await checkOut(second);
+    },
+  );
 });

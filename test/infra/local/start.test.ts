@@ -259,13 +259,16 @@ it.runIf(exhaustive)(
   },
 );
 
-it("./patchbay start goes on when the reader of its output has ended, such as grep -m1", async () => {
-  const { child, call, attachments, terminate } = await services.start([]);
-  child.stdout?.destroy();
-  child.stderr?.destroy();
-  for (let request = 1; request <= 20; request += 1) expect((await call("GET", attachments)).status).toBe(200);
-  expect([child.exitCode, await terminate()]).toEqual([null, 0]);
-});
+it.runIf(extent !== "sample")(
+  "./patchbay start goes on when the reader of its output has ended, such as grep -m1",
+  async () => {
+    const { child, call, attachments, terminate } = await services.start([]);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    for (let request = 1; request <= 20; request += 1) expect((await call("GET", attachments)).status).toBe(200);
+    expect([child.exitCode, await terminate()]).toEqual([null, 0]);
+  },
+);
 
 describe("npm start", () => {
   it("does not start with an invalid LOG_LEVEL, with which every request would fail", async () => {
