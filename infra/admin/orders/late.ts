@@ -5,7 +5,7 @@ import { parseReadable, query, queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
 import { CommandError } from "../cli/command-errors.ts";
 import { askUnless } from "../cli/confirm.ts";
-import { findAccount, findOrder, namesOfAccounts, readOrders } from "../cli/lookups.ts";
+import { findAccount, findOrder, isBeingErased, namesOfAccounts, readOrders } from "../cli/lookups.ts";
 import { type Caller, operatorOrigin } from "../cli/operator.ts";
 import { type Format, printRecord } from "../cli/output.ts";
 
@@ -37,7 +37,9 @@ export const lateOrders = async ({ account, since = "" }: Within, some?: readonl
     (order) => order.state === "CHECKED_OUT" && (account === undefined || order.account === account),
   );
   const names = await namesOfAccounts(found);
+  const isErased = await Promise.all(found.map(async (order) => !names.has(order.account) && isBeingErased(order)));
   return found
+    .filter((_, nth) => !isErased[nth])
     .map(({ id, account }) => {
       const changes = (byOrder.get(id) ?? []).map(({ order: _, ...change }) => change);
       return { id, account, name: names.get(account) ?? null, at: changes[0]?.at ?? "", changes };

@@ -13,6 +13,7 @@ import { getMany, parseItem, parseReadable, query } from "../../../shared/table/
 import { readAccount } from "../../../shared/tenants/accounts.ts";
 import { readOrder } from "../../../shared/tenants/orders.ts";
 import { explain } from "../cli/command-errors.ts";
+import { isBeingErased } from "../cli/lookups.ts";
 import { type Format, printHeading, printJson, type Row, table } from "../cli/output.ts";
 import { withProgress } from "../cli/progress.ts";
 import { cutOf, maxCounted, maxShown, type Section, totalOf } from "../cli/section.ts";
@@ -28,13 +29,15 @@ import { commandFor } from "./start-checkout.ts";
 const [maxRuns, eventsOfOrder] = [100, 10];
 const hourMs = 3_600_000;
 
-/** The customers of orders, by the orders' ids. */
+/** The customers of orders, by the orders' ids. Orders of an account that is being erased are left out. */
 const customersOf = async (orders: readonly string[]): Promise<ReadonlyMap<string, string>> => {
   const read = async (id: string) => {
-    const account = (await readOrder(id))?.account;
-    return [id, (account && (await readAccount(account))?.name) ?? "-"] as const;
+    const order = await readOrder(id);
+    const account = order && (await readAccount(order.account));
+    const isErased = order && !account && (await isBeingErased(order));
+    return isErased ? [] : [[id, account?.name ?? "-"] as const];
   };
-  return new Map(await Promise.all([...new Set(orders)].map(read)));
+  return new Map((await Promise.all([...new Set(orders)].map(read))).flat());
 };
 
 type OpenRun = Pick<CheckoutRun, "status" | "reason" | "failure"> &
@@ -79,15 +82,16 @@ const runsSection = async (
   valuesOf: (run: ShownRun) => Row,
   texts: Pick<Section, "title" | "rest" | "none">,
 ): Promise<Section> => {
-  const shown = runs.slice(0, maxShown);
-  const customers = await customersOf(shown.map(({ order }) => order));
+  const newest = runs.slice(0, maxShown);
+  const customers = await customersOf(newest.map(({ order }) => order));
+  const shown = newest.filter(({ order }) => customers.has(order));
   const rows = shown.map((run) => ({
     customer: customers.get(run.order),
     id: run.order,
     since: run.since,
     ...valuesOf(run),
   }));
-  return { ...texts, of: "order", rows, total: totalOf(runs.length, isMore) };
+  return { ...texts, of: "order", rows, total: totalOf(runs.length - newest.length + shown.length, isMore) };
 };
 
 const failedSection = ({ failed, isMore }: OpenRuns) =>
@@ -152,10 +156,10 @@ const lastHour = async (now: Date): Promise<Section> => {
   const ids = [...new Set(orders.filter((id) => id !== undefined))];
   const read = (id: string) =>
     query(collections.events({ type: "order", id }), { limit: eventsOfOrder, descending: true });
-  const events = parseReadable(StoredEvent, (await pLimit(10).map(ids, read)).flat())
+  const customers = await customersOf(ids);
+  const events = parseReadable(StoredEvent, (await pLimit(10).map([...customers.keys()], read)).flat())
     .filter(({ at }) => at >= from.toISOString())
     .sort((one, other) => (one.id < other.id ? 1 : -1));
-  const customers = await customersOf(ids);
   const rows = events.slice(0, maxShown).map(({ at, type, resource, parent, name, actor }) => {
     const order = resource.type === "order" ? resource.id : (parent?.id ?? resource.id);
     return {

@@ -5,6 +5,7 @@ import { fileKey } from "../../../shared/attachments/file-keys.ts";
 import { allFiles, putFile } from "../../../shared/attachments/files.ts";
 import { sweepOrphanFiles } from "../../../shared/attachments/sweep.ts";
 import { beginRun } from "../../../shared/checkout/checkout-run.ts";
+import { listLateChange } from "../../../shared/history/record.ts";
 import { newId } from "../../../shared/schema/fields.ts";
 import type { Write } from "../../../shared/table/expressions.ts";
 import { eventPrefix, type Key, keys } from "../../../shared/table/keys.ts";
@@ -493,6 +494,39 @@ describe("account erase", () => {
     expect(await admin(["account", "erase", top.account, "--cancel"])).toEqual(
       failure(1, `The account ${top.account} is not being erased: there is nothing to take back.`),
     );
+  });
+
+  it("leaves nothing among what operators look at first, from its mark on", async () => {
+    const { top } = await customerTree(reseller, 1);
+    const { orders } = await apply({ orders: { open: { account: top.account }, done: { account: top.account } } });
+    const [open = "", done = ""] = [orders.open?.id, orders.done?.id];
+    const at = new Date().toISOString();
+    const late = {
+      order: done,
+      id: newId(),
+      parent: { type: "order", id: done },
+      name: "LOA",
+      change: "created",
+      at,
+    } as const;
+    await storeRun(open);
+    await transact({
+      open: { put: { ...keys.openCheckout(open), id: open } },
+      order: { update: keys.order(done), set: { state: "CHECKED_OUT" }, when: { exists: true } },
+      late: listLateChange(late),
+    });
+    const shown = async () => {
+      const lists = [["today"], ["order", "list", "--failed"], ["order", "list", "--late"]];
+      const found: string[][] = [];
+      for (const list of lists) {
+        const text = JSON.stringify(await adminJson(list));
+        found.push([open, done].filter((id) => text.includes(id)));
+      }
+      return found;
+    };
+    expect(await shown()).toEqual([[open, done], [open], [done]]);
+    await interrupt(top.account, "Zebra 0");
+    expect(await shown()).toEqual([[], [], []]);
   });
 
   it("is taken back by --cancel until the moment before its first key goes", async () => {
