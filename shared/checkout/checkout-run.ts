@@ -71,7 +71,7 @@ export const secondsUntil = (time: string, now: Date): number =>
 
 /** Returns the new lock, or undefined if another run was faster. */
 const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, now: Date) => {
-  // An operator may settle the outcome meanwhile, so the lock is conditional on both.
+  // An operator may settle the outcome meanwhile, or a late copy of a step record the carrier's refusal, so the lock is conditional on them.
   const { outcome_unknown = false, checked_out = false, cart = newCart(), key = "" } = last ?? {};
   const locked: CheckoutRun = {
     run,
@@ -93,7 +93,7 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
     last_answer: null,
     next_try_at: null,
   };
-  const unchanged = last && { run: last.run, status: last.status, outcome_unknown, checked_out };
+  const unchanged = last && { run: last.run, status: last.status, outcome_unknown, checked_out, key };
   const when = unchanged ? { equals: unchanged } : { exists: false };
   // A run that is too old to be in progress has ended without a record of its end.
   const event =

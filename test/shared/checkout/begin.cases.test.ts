@@ -9,7 +9,7 @@ import { noId } from "../../../shared/schema/fields.ts";
 import { collections, keys } from "../../../shared/table/keys.ts";
 import { queryAll } from "../../../shared/table/read.ts";
 import { transact } from "../../../shared/table/write.ts";
-import { beforeTableCall, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
+import { beforeTableCall, isWrite, type TableCall } from "../../support/fault-proxy/table-proxy.ts";
 import { storeRun, testCart } from "../../support/fixtures/runs.ts";
 import { at, isSealed, now, running, sealBy, storedOrder } from "../../support/fixtures/step-by-step.ts";
 
@@ -135,6 +135,14 @@ describe("the start of a run", () => {
     beforeTableCall(isSecondRead, () => submitOrder(submitted));
     expect(await beginRun({ ...ref, run: "other" }, now)).toMatchObject({ next: "DONE" });
     expect(await readRun(order)).toMatchObject({ run: "this", status: "SUCCEEDED" });
+  });
+
+  it("does not bring the key of a checkout back whose refusal has been recorded meanwhile", async () => {
+    const { order, ref } = await storedOrder();
+    await storeRun(order, { outcome_unknown: true, key: "undecided" });
+    beforeTableCall(isWrite, () => transact({ run: { update: keys.checkout(order), set: { key: "" }, when: {} } }));
+    expect(await beginRun(ref, now)).toMatchObject({ next: "SUBMIT" });
+    expect(await readRun(order)).toMatchObject({ run: ref.run, outcome_unknown: true, key: "" });
   });
 });
 
