@@ -283,8 +283,8 @@ const refusedIn = ({ held }: Cart): Reply | undefined => {
 };
 
 /**
- * Drops what a carrier that does not compare its cart has refused, once the task with its response has recorded something. If the response
- * is lost, nothing shows what is missing.
+ * Drops what a carrier that does not compare its cart has refused, once the task with its response writes something, even if the write
+ * is refused. If the response is lost, nothing shows what is missing.
  */
 export const dropRefused = (task: Task): void => {
   const { character, refusedTo, carts } = carrier;

@@ -55,13 +55,13 @@ const hold = (promise: string, isKept: boolean, detail: string): void => {
 
 export const judgeCommit = (changes: readonly Change[], task: Task): void => {
   ledger.commits += 1;
+  dropRefused(task);
   for (const { key, before, after } of changes) {
     if (key.sk.startsWith("ATTACHMENT#")) judgeAttachment(key.pk, before, after);
     if (key.sk.startsWith("REQUEST#") && after && !ledger.names.has(idOf(after)))
       ledger.names.set(idOf(after), `request ${forwardable().length}, added`);
     if (isOrder(key)) judgeOrder(before, after);
     if (key.sk === "CHECKOUT" && after) judgeRun(before ?? {}, after, task);
-    if (key.sk === "CHECKOUT") dropRefused(task);
     if (key.sk === "CHECKOUT" && confirmedTo.delete(task))
       hold("a 2xx is recorded at once", after?.checked_out === true, task.name);
     if (key.sk.startsWith("RECEIPT#") && after) noteAnnouncement(task, key, before ?? {}, after);

@@ -39,7 +39,7 @@ export type Change = { readonly key: Key; readonly before: Item | undefined; rea
 let partitions = new Map<string, Partition>();
 let committed = new Set<string>();
 
-/** Called after each write of a task, before anything else happens. */
+/** Called after each write of a task, before anything else happens. There are no changes if a condition did not hold. */
 type OnCommit = (changes: readonly Change[], task: Task) => void;
 let onCommit: OnCommit = () => {};
 
@@ -193,12 +193,14 @@ const changeOf = ({ Put, Update, Delete, ConditionCheck }: TransactItem) => {
 const transact = ({ TransactItems = [], ClientRequestToken = "" }: TransactWriteCommand["input"], task: Task) => {
   if (committed.has(ClientRequestToken)) return {};
   const changes = TransactItems.map(changeOf);
-  if (!changes.every(({ isAllowed }) => isAllowed))
+  if (!changes.every(({ isAllowed }) => isAllowed)) {
+    onCommit([], task);
     throw cancelled(
       changes.map(({ isAllowed, before }) =>
         isAllowed ? { Code: "None" } : { Code: "ConditionalCheckFailed", ...(before && { Item: marshall(before) }) },
       ),
     );
+  }
   committed.add(ClientRequestToken);
   commit(changes, task);
   return {};
@@ -215,11 +217,13 @@ const commit = (changes: readonly ReturnType<typeof changeOf>[], task: Task) => 
 const updateOne = (input: UpdateCommand["input"], task: Task) => {
   const change = changeOf({ Update: { ...input, UpdateExpression: input.UpdateExpression ?? "" } });
   if (change.isAllowed) commit([change], task);
-  else
+  else {
+    onCommit([], task);
     throw new ConditionalCheckFailedException({
       ...errorOf("The conditional request failed"),
       ...(change.before && { Item: marshall(change.before) }),
     });
+  }
   return {};
 };
 
