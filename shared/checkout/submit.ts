@@ -174,7 +174,7 @@ const checkOutCart = async (submission: Submission): Promise<StepResult> => {
   const sentAt = Date.now();
   const response = await checkOutUpstream(ref.order_id, manifest, key, endsBy);
   const calls_end_by = later(new Date(), before.calls_end_by, response.mayStillAct ? lateMs(0) : 0);
-  return recordResponse({ ...submission, announced, learnt: { calls_end_by }, receipts, key, response }, sentAt);
+  return recordResponse({ ...submission, announced, learnt: { calls_end_by }, receipts, response }, sentAt);
 };
 
 /**
@@ -188,7 +188,7 @@ const isSealedAsRead = ({ rounds, read_at }: State): boolean =>
 const asKnown = ({ ref, before: { cart }, announced }: Submission) =>
   ({ run: ref.run, status: "RUNNING", checked_out: false, cart, calls_end_by: announced }) as const;
 
-type Sent = Submission & { readonly receipts: OrderReceipts; readonly key: string; readonly response: CarrierResponse };
+type Sent = Submission & { readonly receipts: OrderReceipts; readonly response: CarrierResponse };
 
 /** Records what the response to the checkout of the cart settles. See carrier-responses.ts. */
 const recordResponse = async (sent: Sent, sentAt: number): Promise<StepResult> => {
@@ -244,24 +244,20 @@ const moved = ({ order_id }: RunRef) =>
 
 /**
  * Records the verdicts on letters that a refusal contains, so that these are sent again before the cart's next checkout. No copy of this
- * step can repeat the call then, or seal the order without such a letter. They move the order's version, too: if another copy's call is on its
- * way, the letter counts as late, and if that has checked the order out, it is listed here. Returns how many transactions that took, or
- * undefined if the call has been decided since.
+ * step, and no later run, can repeat the call then, or seal the order without such a letter. They move the order's version, too: if another
+ * copy's call is on its way, the letter counts as late, and if that has checked the order out, it is listed here. Returns how many
+ * transactions that took, or undefined if a letter has been sent again or refused since.
  */
-const recordVerdicts = async (sent: Sent): Promise<number | undefined> => {
-  const { ref, receipts, response, before } = sent;
-  const set = { sealed: false, key: "" };
+const recordVerdicts = async ({ ref, receipts, response, before: { cart } }: Sent): Promise<number | undefined> => {
+  const run = { update: keys.checkout(ref.order_id), set: { sealed: false, key: "" }, when: { equals: { cart } } };
   const add = { attachments_version: 1, receipts_version: 1 };
-  const verdicts = await verdictWrites(ref, receipts, response, before.cart);
-  let { key } = sent;
+  const orderIn = (state: Order["state"]) => ({ ...moved(ref), add, when: { equals: { state } } });
+  const verdicts = await verdictWrites(ref, receipts, response, cart);
   for (const { decided, late } of verdicts) {
-    const run = { update: keys.checkout(ref.order_id), set, when: { equals: { cart: before.cart, key } } };
-    const orderIn = (state: Order["state"]) => ({ ...moved(ref), add, when: { equals: { state } } });
     let unmet = await transact({ ...decided, run, order: orderIn("CART") });
     if (unmet?.size === 1 && unmet.has("order"))
       unmet = await transact({ ...decided, ...late, run, order: orderIn("CHECKED_OUT") });
     if (unmet) return undefined;
-    key = set.key;
   }
   return verdicts.length;
 };

@@ -469,6 +469,16 @@ describe("a refusal of a letter that another copy of the step does not know", ()
     ]);
   });
 
+  it("is recorded although that copy has called with another key since", async () => {
+    const { order, request, step, refusal } = await forwarded();
+    carrier.respondWith(async () => {
+      await transact({ run: { update: keys.checkout(order), set: { key: "another" }, when: {} } });
+      return refusal;
+    });
+    expect(await submitOrder(step)).toMatchObject(fails);
+    expect([await readRun(order), await receiptsOf(request)]).toMatchObject([{ key: "" }, [{ state: "refused" }]]);
+  });
+
   const late = { status: "SUCCEEDED", reason: expect.stringMatching(/1 added or changed and not forwarded/) };
   it.each<[string, number, object, object]>([
     ["lists the letter, although that copy has got another response", 4, wait(1), late],
