@@ -100,6 +100,7 @@ const judgeVerdict = (key: Key, receipt: Item) => {
 export const noteRestore = (): void => {
   sinceFinish = [];
   ledger.hasGoneBack = true;
+  ledger.wentBackAt = elapsed();
   ledger.checkoutKeys.clear();
   ledger.wasCheckedOut ||= ledger.isCheckedOut && orderItem().state === "CART";
   noteLock(runItem());
@@ -318,7 +319,9 @@ export const judgeCall = (
     ledger.receivedAt.set(`${allCarts().indexOf(cart)} ${place}`, elapsed());
     judgePut(cart, place, idempotencyKey ?? "", had !== undefined);
   }
-  if (method === "DELETE" && had) hold("only deleted attachments are withdrawn", ledger.deletedAt.has(id), place);
+  // A call from before the table went back may act hours later, on what came back with it. Then the carrier's cart differs.
+  const isDeleted = ledger.deletedAt.has(id) || begunAt < ledger.wentBackAt;
+  if (method === "DELETE" && had) hold("only deleted attachments are withdrawn", isDeleted, place);
   if (method !== "POST" || before.checked_out) return;
   // After a wrong answer of the first carrier or its support, or if the table has forgotten the first carrier's, a second carrier gets the
   // order, too.
