@@ -13,7 +13,7 @@ Runs schedules: each checks one order out with the real code, in one process and
 random faults disturb it. Everything in a schedule comes from its mix and its seed. A schedule that breaks a promise is repeated
 with fewer and fewer faults, and its trace is printed.
 
-  --seconds <n>     run for this many seconds, with new seeds (default: 60)
+  --seconds <n>     run for this many seconds, with new seeds (default: 60); Ctrl-C ends it earlier, with the summary
   --seeds <a-b>     run these seeds instead, or one seed
   --mix <name>      only this mix: ${Object.keys(mixes).join(", ")}
   --shrink <n>      shrink a failure in at most this many runs (default: 500); 0 leaves it as it is
@@ -78,6 +78,12 @@ const isInteresting = (line: string) => !/: (Get|BatchGet|Query|GetObject|Scan|L
 
 type Summary = { schedules: number; broken: number; events: number };
 
+/** The first Ctrl-C ends the run after the schedule of each process, with the summary. The second ends it at once. */
+let isStopped = false;
+process.once("SIGINT", () => {
+  isStopped = true;
+});
+
 /** Runs schedules in this process. Prints those that break a promise, and returns the counts. */
 const runHere = async ({
   mix,
@@ -102,7 +108,8 @@ const runHere = async ({
   const started = realSeconds();
   const summary = { schedules: 0, broken: 0, events: 0 };
   const onLine = (line: string) => void ((reads || isInteresting(line)) && print(line));
-  for (let seed = from + index; seed <= to && realSeconds() - started < seconds; seed += count) {
+  const isOver = () => isStopped || realSeconds() - started >= seconds;
+  for (let seed = from + index; seed <= to && !isOver(); seed += count) {
     const schedule = { mix: names[seed % names.length] ?? "", seed };
     if (trace) print(`\n${schedule.mix}, seed ${seed}:`);
     const outcome = await runSchedule({ ...schedule, ...(trace && { onLine }) });
