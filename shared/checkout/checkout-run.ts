@@ -71,7 +71,7 @@ export const secondsUntil = (time: string, now: Date): number =>
 
 /** Returns the new lock, or undefined if another run was faster. */
 const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, now: Date) => {
-  // An operator may settle the outcome meanwhile, or a late copy of a step record the carrier's refusal, so the lock is conditional on them.
+  // Meanwhile, an operator may settle the outcome, or a late copy of a step record a refusal, so the lock is conditional on these.
   const { outcome_unknown = false, checked_out = false, cart = newCart(), key = "" } = last ?? {};
   const locked: CheckoutRun = {
     run,

@@ -126,8 +126,8 @@ const Verdict = z.object({ request_id: z.string(), id: z.string(), reason: z.cat
 
 /**
  * Returns the writes of the verdicts on letters in the carrier's refusal to check the cart out, and those that list the letters as late.
- * Their transactions each have two more writes. A verdict without a reason has that of the refusal. Ignores verdicts that are malformed, and those on anything that the carrier
- * has not confirmed for this order.
+ * Their transactions each have two more writes. A verdict without a reason has that of the refusal. Ignores verdicts that are malformed,
+ * and those on anything that the carrier has not confirmed for this order.
  */
 export const verdictWrites = async (
   ref: RunRef,
