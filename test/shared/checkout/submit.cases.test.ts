@@ -469,10 +469,13 @@ describe("a refusal of a letter that another copy of the step does not know", ()
     ]);
   });
 
-  it("is recorded although that copy has called with another key since", async () => {
+  it.each([
+    ["called with another key", { key: "another" }],
+    ["learnt that the cart is open", { key: "", outcome_unknown: false, sealed: false }],
+  ])("is recorded although that copy has %s since", async (_, set) => {
     const { order, request, step, refusal } = await forwarded();
     carrier.respondWith(async () => {
-      await transact({ run: { update: keys.checkout(order), set: { key: "another" }, when: {} } });
+      await transact({ run: { update: keys.checkout(order), set, when: {} } });
       return refusal;
     });
     expect(await submitOrder(step)).toMatchObject(fails);
