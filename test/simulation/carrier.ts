@@ -203,10 +203,11 @@ const kinds = [
 const onlyIfItCompares = ["acts hours later", "a foreign 2xx", "a foreign 404"] as const;
 
 const isPossible = (fault: (typeof kinds)[number] | "acts hours later", method: Method) => {
-  const { compares, canAlwaysSay, cannotSay } = carrier.character;
+  const { compares, canAlwaysSay, cannotSay, maintenance } = carrier.character;
   const isOnePut = method === "PUT" || method === "DELETE";
   if (onlyIfItCompares.some((one) => one === fault)) return isOnePut && compares !== undefined;
-  if (fault === "a foreign 409") return method !== "GET" && (method !== "POST" || (canAlwaysSay && !cannotSay));
+  const says = canAlwaysSay && !cannotSay && !maintenance;
+  if (fault === "a foreign 409") return method !== "GET" && (method !== "POST" || says);
   if (method === "GET" && canAlwaysSay) return fault !== "a proxy's refusal" && fault !== "refusal";
   return true;
 };
@@ -260,7 +261,8 @@ const placeLater = (call: Call, begunAt: number): Reply => {
       const { status } = actNow(call, begunAt);
       say(() => `the order is placed: ${status}`);
     };
-    after(between("placed", 1_000, timeoutMs), place, outside);
+    // A call whose response is lost may act for as long as its timeout was, and no longer.
+    after(between("placed", 1_000, Math.max(1_001, begunAt + timeoutMs - elapsed())), place, outside);
   }
   return character.confirms;
 };
