@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 /** The route's own switches belong to whoever calls, so nobody else can name them. */
 const all = routes.filter(({ parent, on }) => parent !== null || on !== "collection");
-const naming = sampleOf(all, byExtent({ sample: 3, most: 1, all: 1 }));
+const naming = sampleOf(all, byExtent({ sample: 7, most: 1, all: 1 }));
 
 const costsOf = async (caller: "foreign" | "revoked" | "made-up") => {
   const costs = new Map<string, { existing: Cost | undefined; missing: Cost | undefined }>();
