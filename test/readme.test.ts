@@ -6,7 +6,6 @@ import { createProgram } from "../infra/admin/program.ts";
 import { portalPermissions } from "../shared/tenants/permissions.ts";
 import { localServices, userEnvironment } from "./support/processes/local-service.ts";
 import { runScript } from "./support/processes/shell.ts";
-import { extent } from "./support/setup/extent.ts";
 
 /** Runs the commands of the READMEs and compares their output, except ids, times and keys. */
 
@@ -47,24 +46,21 @@ const Applied = z.object({
 const Ordered = z.object({ orders: z.object({ o: Id }), requests: z.object({ r: Id }) });
 
 describe("the READMEs", () => {
-  it.runIf(extent !== "sample")(
-    "have a tour that works and prints what they show, and calls for other systems that work with the SDK",
-    async () => {
-      expect(tour.length).toBeGreaterThan(5);
-      const calls = `eval "$(./patchbay env)"
+  it("have a tour that works and prints what they show, and calls for other systems that work with the SDK", async () => {
+    expect(tour.length).toBeGreaterThan(5);
+    const calls = `eval "$(./patchbay env)"
       : "$AWS_ENDPOINT_URL_LAMBDA" "$AWS_ENDPOINT_URL_SFN"
       '${process.execPath}' docs/examples/ordering.mjs`;
-      const commands = [...tour.map(({ command }) => command), calls];
-      const marked = commands.map((command, index) => `echo "@@${index}"\n${command}\necho`);
-      const { output, errors, code } = await runScript(marked.join("\n"), env);
-      expect([code, errors]).toEqual([0, expect.not.stringMatching(/error/i)]);
-      const outputs = output.split(/^@@\d+\n/m).slice(1);
-      for (const [index, { command, output: expected }] of tour.entries())
-        if (expected !== undefined)
-          expect([command, settled(outputs[index] ?? "")]).toEqual([command, settled(expected)]);
-      expect(outputs.at(-1)).toMatch(/^arn:aws:states:.+:execution:/);
-    },
-  );
+    const commands = [...tour.map(({ command }) => command), calls];
+    const marked = commands.map((command, index) => `echo "@@${index}"\n${command}\necho`);
+    const { output, errors, code } = await runScript(marked.join("\n"), env);
+    expect([code, errors]).toEqual([0, expect.not.stringMatching(/error/i)]);
+    const outputs = output.split(/^@@\d+\n/m).slice(1);
+    for (const [index, { command, output: expected }] of tour.entries())
+      if (expected !== undefined)
+        expect([command, settled(outputs[index] ?? "")]).toEqual([command, settled(expected)]);
+    expect(outputs.at(-1)).toMatch(/^arn:aws:states:.+:execution:/);
+  });
 
   it("give a portal's user the same permissions in every example, with which its key reaches every list", async () => {
     const [, firstDay = ""] = /user create ((?:.*\\\n)*.*)/.exec(textOf("docs/rehearsal.md")) ?? [];
