@@ -101,7 +101,7 @@ it.each(sample.map((route) => [route.name, route] as const))(
       name: "TimeoutError",
       message: "The request's deadline has passed.",
       call: expect.stringMatching(/^dynamodb (GetItem|BatchGetItem|Query)$/),
-      // A connection that the proxy has closed meanwhile takes an attempt, too.
+      // An attempt that breaks before the deadline is repeated.
       attempts: expect.toBeOneOf([1, 2]),
     });
   },
