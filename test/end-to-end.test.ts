@@ -2,9 +2,9 @@ import { createServer } from "node:http";
 import { expect, it, onTestFinished } from "vitest";
 import { listen } from "../infra/local/listen.ts";
 import { runNode } from "./support/processes/shell.ts";
-import { extent } from "./support/setup/extent.ts";
+import { exhaustive } from "./support/setup/extent.ts";
 
-it.runIf(extent !== "sample")("the end-to-end suite judges the service at the base URL, and no other", async () => {
+it.runIf(exhaustive)("the end-to-end suite judges the service at the base URL, and no other", async () => {
   const paths = new Set<string>();
   const server = createServer((request, response) => {
     paths.add(`${request.method} ${request.url}`);

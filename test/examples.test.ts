@@ -15,7 +15,7 @@ import { form } from "./support/fixtures/attachments.ts";
 import { newFolder } from "./support/fixtures/new-folder.ts";
 import { localServices, userEnvironment } from "./support/processes/local-service.ts";
 import { runNode, runScript } from "./support/processes/shell.ts";
-import { extent } from "./support/setup/extent.ts";
+import { exhaustive } from "./support/setup/extent.ts";
 
 /** The programs in docs/examples. Those in Python run only where their packages are installed, as in `.ci/run`. */
 
@@ -37,7 +37,7 @@ const CarrierCheck = z.object({
   checks: z.array(z.object({ check: z.string(), status: z.string(), found: z.string() })),
 });
 
-describe.runIf(extent !== "sample")("the programs that the README links", () => {
+describe.runIf(exhaustive)("the programs that the README links", () => {
   it.each(["node docs/examples/client.ts", "docs/examples/client.sh", ...inPython])(
     "upload, wait for the carrier and follow events: %s",
     async (program) => {
@@ -105,7 +105,7 @@ describe("a PUT while S3 still receives an earlier one, a 409,", () => {
     return (await runScript(`${command} "$FILE" "$FILE"`, env)).code;
   };
 
-  it.runIf(extent !== "sample").each(["node docs/examples/client.ts", "docs/examples/client.sh", ...inPython])(
+  it.runIf(exhaustive).each(["node docs/examples/client.ts", "docs/examples/client.sh", ...inPython])(
     "is repeated until it is stored, by %s",
     async (command) => {
       const { url, puts } = await fakeService(409, 409, 412);
@@ -124,7 +124,7 @@ it.each([
   expect([code, output, errors]).toEqual([2, "", expect.stringMatching(/KEY.* REQUEST[\s\S]*docs\/examples\//)]);
 });
 
-it.runIf(extent !== "sample" && hasPackage("boto3"))(
+it.runIf(exhaustive && hasPackage("boto3"))(
   "an ordering system with boto3 creates an order and checks it out",
   async () => {
     const { admin, demo, url } = await services.start([]);
@@ -173,7 +173,7 @@ const startPythonCarrier = async (file: string) => {
   return { url: String(line).replace("carrier ", ""), kill };
 };
 
-it.runIf(extent !== "sample" && hasPython)(
+it.runIf(exhaustive && hasPython)(
   "the carrier in Python passes carrier check, and keeps its carts over a kill -9",
   async () => {
     const file = join(services.state, "..", "carts.db");
@@ -190,22 +190,19 @@ it.runIf(extent !== "sample" && hasPython)(
   },
 );
 
-it.runIf(extent !== "sample" && hasPython)(
-  "the carrier in Python refuses a letter, in words for the customer",
-  async () => {
-    const carrier = await startPythonCarrier(join(services.state, "..", "other-carts.db"));
-    const { demo, call, attachments, admin } = await services.start(["--carrier-url", carrier.url], {
-      CARRIER_TOKEN: "a-token-of-a-carrier",
-    });
-    const body = form();
-    body.set("data[file]", new Blob(["MZ"]), "letter.exe");
-    expect((await call("POST", attachments, body)).status).toBe(201);
-    const { code, stdout } = await admin("order", "checkout", demo.ORDER ?? "", "--wait");
-    expect([code, stdout.replaceAll(/\s+/g, " ")]).toEqual([1, expect.stringContaining("A program is not a letter.")]);
-  },
-);
+it.runIf(exhaustive && hasPython)("the carrier in Python refuses a letter, in words for the customer", async () => {
+  const carrier = await startPythonCarrier(join(services.state, "..", "other-carts.db"));
+  const { demo, call, attachments, admin } = await services.start(["--carrier-url", carrier.url], {
+    CARRIER_TOKEN: "a-token-of-a-carrier",
+  });
+  const body = form();
+  body.set("data[file]", new Blob(["MZ"]), "letter.exe");
+  expect((await call("POST", attachments, body)).status).toBe(201);
+  const { code, stdout } = await admin("order", "checkout", demo.ORDER ?? "", "--wait");
+  expect([code, stdout.replaceAll(/\s+/g, " ")]).toEqual([1, expect.stringContaining("A program is not a letter.")]);
+});
 
-it.runIf(extent !== "sample")(
+it.runIf(exhaustive)(
   "the example consumers follow the bus with three rules, whose undelivered events go to a queue",
   async () => {
     const { addConsumers } = await import(join(import.meta.dirname, "../docs/examples/consumers.mjs"));

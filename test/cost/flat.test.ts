@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Cost } from "../support/servers/measured-service.ts";
-import { byExtent, extent } from "../support/setup/extent.ts";
+import { byExtent, exhaustive } from "../support/setup/extent.ts";
 import { expectedRounds } from "./expected.ts";
 import { growths } from "./growths.ts";
 
@@ -21,14 +21,14 @@ const grows = (name: string) => `${name} grows: if it is to, change docs/cost.md
 const growing = "order-attachments/show?include=file,forwarding";
 
 describe("a request has the same round trips and units", () => {
-  it.runIf(extent !== "sample")("with few and with many items in each collection", async () => {
+  it.runIf(exhaustive)("with few and with many items in each collection", async () => {
     const much = await grown.withMuch["stored data"]();
     for (const [name, cost] of grown.withLittle)
       if (name !== growing) expect(withoutCalls(much.get(name) ?? cost), grows(name)).toEqual(withoutCalls(cost));
     expect([...much.keys()].sort()).toEqual([...expectedRounds.keys()].sort());
   });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "below 1 and below 7 accounts, apart from the entry and the count that each level adds to a switch",
     async () => {
       const much = await grown.withMuch["account levels"]();

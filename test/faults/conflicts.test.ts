@@ -6,7 +6,7 @@ import { addMessagingNumbers, customer, type Tenants, tenants } from "../support
 import { checkInvariants } from "../support/models/invariants.ts";
 import { call } from "../support/requests/client.ts";
 import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
-import { byExtent, extent } from "../support/setup/extent.ts";
+import { byExtent, exhaustive } from "../support/setup/extent.ts";
 
 /** Concurrent writes to a table that refuses overlapping transactions as DynamoDB does. Each transaction takes 8 ms. */
 
@@ -52,7 +52,7 @@ const deleteWithRetries = async (id: string) => {
   }
 };
 
-it.runIf(extent !== "sample")(
+it.runIf(exhaustive)(
   "switches of one account tree are created and deleted concurrently with fewer than three retries each, and counted exactly",
   {
     timeout: 180_000,
@@ -82,7 +82,7 @@ it("a request counts every concurrent upload, and refuses none", { timeout: 300_
   await expectInvariants();
 });
 
-it.runIf(extent !== "sample")(
+it.runIf(exhaustive)(
   "the requests of one order count every concurrent upload, and refuse none",
   { timeout: 300_000 },
   async () => {

@@ -11,7 +11,7 @@ import { admin } from "../support/processes/admin-cli.ts";
 import { killedAfter } from "../support/processes/killed-admin.ts";
 import { call } from "../support/requests/client.ts";
 import { startOnNewTable } from "../support/servers/own-table.ts";
-import { byExtent, extent } from "../support/setup/extent.ts";
+import { byExtent, exhaustive } from "../support/setup/extent.ts";
 
 /** Erases accounts in processes of their own, which are killed, or run at the same time. */
 
@@ -35,7 +35,7 @@ const command = (account: string, name: string, wait: number) => [
   String(wait),
 ];
 
-describe.runIf(extent !== "sample")("account erase, in processes of its own", () => {
+describe.runIf(exhaustive)("account erase, in processes of its own", () => {
   it("ends the same after a kill -9 at any moment", async () => {
     const { top } = await customerTree(reseller, byExtent({ sample: 1, most: 3, all: 7 }));
     let kills = 0;

@@ -20,7 +20,7 @@ import { checkInvariants } from "../support/models/invariants.ts";
 import { admin, adminJson } from "../support/requests/admin.ts";
 import { call } from "../support/requests/client.ts";
 import { proxies, startOnNewTable } from "../support/servers/own-table.ts";
-import { byExtent, extent } from "../support/setup/extent.ts";
+import { byExtent, exhaustive } from "../support/setup/extent.ts";
 
 const dayMs = 86_400_000;
 const later = (days: number) => new Date(Date.now() + days * dayMs);
@@ -144,7 +144,7 @@ describe("the sweep", () => {
     expect(await sweep(3)).toMatchObject({ days: 0, files: 0 });
   });
 
-  it.runIf(extent !== "sample")("stops before its function times out, and resumes there", async () => {
+  it.runIf(exhaustive)("stops before its function times out, and resumes there", async () => {
     for (let n = 1; n <= 4; n += 1) await orphan(n, ago(9 - n));
     const { id, key } = await orphan(5, ago(7));
     await transact({ known: { put: { ...keys.attachment(parent, id), id } } });
@@ -156,23 +156,20 @@ describe("the sweep", () => {
     expect(await storedKeys()).toEqual([key]);
   });
 
-  it.runIf(extent !== "sample")(
-    "resumes within a day of many files, while it counts them and while it removes",
-    async () => {
-      const created = await pLimit(50).map(Array(160).keys(), (n) => orphan(n, ago(9)));
-      const record = ({ id }: { id: string }) => ({ put: { ...keys.upload(parent, id), id } });
-      for (const some of [created.slice(0, 100), created.slice(100)])
-        await transact(Object.fromEntries(some.map((each) => [each.id, record(each)])));
-      const run = (batches: number) => sweep(2, { remainingMs: enoughFor(1 + batches) });
-      expect(await run(3)).toEqual({ days: 0, files: 150, removed: 0, finished: false });
-      expect(await run(2)).toEqual({ days: 0, files: 10, removed: 50, finished: false });
-      expect(await sweep(2, { remainingMs: enoughFor(0) })).toMatchObject({ files: 0, removed: 0, finished: false });
-      expect(await run(0)).toEqual({ days: 0, files: 0, removed: 0, finished: false });
-      expect(await run(2)).toEqual({ days: 0, files: 0, removed: 100, finished: false });
-      expect(await sweep(2)).toMatchObject({ files: 0, removed: 10, finished: true });
-      expect(await storedKeys()).toEqual([]);
-    },
-  );
+  it.runIf(exhaustive)("resumes within a day of many files, while it counts them and while it removes", async () => {
+    const created = await pLimit(50).map(Array(160).keys(), (n) => orphan(n, ago(9)));
+    const record = ({ id }: { id: string }) => ({ put: { ...keys.upload(parent, id), id } });
+    for (const some of [created.slice(0, 100), created.slice(100)])
+      await transact(Object.fromEntries(some.map((each) => [each.id, record(each)])));
+    const run = (batches: number) => sweep(2, { remainingMs: enoughFor(1 + batches) });
+    expect(await run(3)).toEqual({ days: 0, files: 150, removed: 0, finished: false });
+    expect(await run(2)).toEqual({ days: 0, files: 10, removed: 50, finished: false });
+    expect(await sweep(2, { remainingMs: enoughFor(0) })).toMatchObject({ files: 0, removed: 0, finished: false });
+    expect(await run(0)).toEqual({ days: 0, files: 0, removed: 0, finished: false });
+    expect(await run(2)).toEqual({ days: 0, files: 0, removed: 100, finished: false });
+    expect(await sweep(2)).toMatchObject({ files: 0, removed: 10, finished: true });
+    expect(await storedKeys()).toEqual([]);
+  });
 
   it("skips no day that became due while a sweep was unfinished", async () => {
     await sweep(2);
@@ -184,7 +181,7 @@ describe("the sweep", () => {
     expect(await sweep(4)).toMatchObject({ removed: 1, finished: true });
   });
 
-  it.runIf(extent !== "sample")("removes the same files after a failure of S3 or DynamoDB", async () => {
+  it.runIf(exhaustive)("removes the same files after a failure of S3 or DynamoDB", async () => {
     for (const [proxy, operation] of [
       [proxies.files, /ListObjectsV2/],
       [proxies.files, /DeleteObject/],
@@ -292,7 +289,7 @@ describe("the fuse of the sweep", () => {
     expect(await storedKeys()).toEqual(files.slice(11).map(({ key }) => key));
   });
 
-  it.runIf(extent !== "sample")("lets a day with 10 such files pass, and one with 5 %", async () => {
+  it.runIf(exhaustive)("lets a day with 10 such files pass, and one with 5 %", async () => {
     await storeDay(ago(9), 10, 10);
     expect(await sweep(2)).toMatchObject({ files: 10, removed: 10, finished: true });
     await startOnSweptTable();
@@ -303,29 +300,25 @@ describe("the fuse of the sweep", () => {
     expect(await storedKeys()).toHaveLength(files - files / 20);
   });
 
-  it.runIf(extent !== "sample")(
-    "judges a day by all its files, even if it takes several runs to count them",
-    async () => {
-      // The first 100 files look bad, and the whole day does not.
-      const created = await storeDay(ago(9), 300, 15);
-      const run = (batches: number) => sweep(2, { remainingMs: enoughFor(1 + batches) });
-      for (const files of [100, 150])
-        expect(await run(files / 50)).toMatchObject({ files, removed: 0, finished: false });
-      expect(await sweep(2)).toMatchObject({ files: 50, removed: 15, finished: true });
-      // Now the first 250 files look good, and the whole day does not.
-      const lost = created.slice(-16).map(({ id }) => [id, { delete: keys.attachment(parent, id) }] as const);
-      await transact(Object.fromEntries(lost));
-      await sweptLongAgo();
-      const stopped = { day: ago(9), files: 285, unknown: 16 };
-      expect(await run(5)).toMatchObject({ files: 250, removed: 0, finished: false });
-      expect(await sweep(2)).toMatchObject({ files: 35, removed: 0, stopped });
-      // It counts the whole day again, because the table may be another one.
-      expect(await sweep(2)).toMatchObject({ files: 285, removed: 0, stopped });
-      expect(await storedKeys()).toHaveLength(285);
-    },
-  );
+  it.runIf(exhaustive)("judges a day by all its files, even if it takes several runs to count them", async () => {
+    // The first 100 files look bad, and the whole day does not.
+    const created = await storeDay(ago(9), 300, 15);
+    const run = (batches: number) => sweep(2, { remainingMs: enoughFor(1 + batches) });
+    for (const files of [100, 150]) expect(await run(files / 50)).toMatchObject({ files, removed: 0, finished: false });
+    expect(await sweep(2)).toMatchObject({ files: 50, removed: 15, finished: true });
+    // Now the first 250 files look good, and the whole day does not.
+    const lost = created.slice(-16).map(({ id }) => [id, { delete: keys.attachment(parent, id) }] as const);
+    await transact(Object.fromEntries(lost));
+    await sweptLongAgo();
+    const stopped = { day: ago(9), files: 285, unknown: 16 };
+    expect(await run(5)).toMatchObject({ files: 250, removed: 0, finished: false });
+    expect(await sweep(2)).toMatchObject({ files: 35, removed: 0, stopped });
+    // It counts the whole day again, because the table may be another one.
+    expect(await sweep(2)).toMatchObject({ files: 285, removed: 0, stopped });
+    expect(await storedKeys()).toHaveLength(285);
+  });
 
-  it.runIf(extent !== "sample")("holds if a counted day changes, or a sweep with --force was interrupted", async () => {
+  it.runIf(exhaustive)("holds if a counted day changes, or a sweep with --force was interrupted", async () => {
     await storeDay(ago(9), 100, 30);
     expect(await sweep(2, { force: true, remainingMs: enoughFor(1 + 2) })).toMatchObject({ files: 100, removed: 0 });
     const stopped = { day: ago(9), files: 100, unknown: 30 };
@@ -345,7 +338,7 @@ describe("the fuse of the sweep", () => {
   });
 });
 
-it.runIf(extent !== "sample")("removes what one caller abandoned, though no sweep came for a month", async () => {
+it.runIf(exhaustive)("removes what one caller abandoned, though no sweep came for a month", async () => {
   const path = t.attachments("request", "acme");
   const abandoned = await Promise.all(Array.from({ length: 12 }, () => sentUpload(path, t.key("acme"))));
   for (const { id } of abandoned) {
@@ -357,26 +350,23 @@ it.runIf(extent !== "sample")("removes what one caller abandoned, though no swee
 });
 
 describe("a table's first sweep", () => {
-  it.runIf(extent !== "sample")(
-    "keeps the files of an empty table's bucket, and of all days long before it",
-    async () => {
-      await upload(t.attachments("request", "acme"), t.key("acme"));
-      const { key } = await orphan(1);
-      const files = await storedKeys();
-      const [own, empty] = [process.env.TABLE_NAME, `empty-${crypto.randomUUID()}`];
-      await startTable(empty, { endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB });
-      process.env.TABLE_NAME = empty;
-      for (const more of [{ dryRun: true }, { all: true, force: true }, {}]) {
-        expect(await sweep(3, more)).toMatchObject({ files: 0, removed: 0, finished: true });
-        expect((await get(keys.sweep()))?.first_on).toBe("dryRun" in more ? undefined : ago(-3));
-      }
-      for (const days of [4, 33, 63]) expect(await sweep(days, { force: true })).toMatchObject({ removed: 0 });
-      expect(await storedKeys()).toEqual(files);
-      process.env.TABLE_NAME = own;
-      expect(await sweep(3)).toMatchObject({ removed: 1, finished: true });
-      expect(await storedKeys()).toEqual(files.filter((each) => each !== key));
-    },
-  );
+  it.runIf(exhaustive)("keeps the files of an empty table's bucket, and of all days long before it", async () => {
+    await upload(t.attachments("request", "acme"), t.key("acme"));
+    const { key } = await orphan(1);
+    const files = await storedKeys();
+    const [own, empty] = [process.env.TABLE_NAME, `empty-${crypto.randomUUID()}`];
+    await startTable(empty, { endpoint: process.env.AWS_ENDPOINT_URL_DYNAMODB });
+    process.env.TABLE_NAME = empty;
+    for (const more of [{ dryRun: true }, { all: true, force: true }, {}]) {
+      expect(await sweep(3, more)).toMatchObject({ files: 0, removed: 0, finished: true });
+      expect((await get(keys.sweep()))?.first_on).toBe("dryRun" in more ? undefined : ago(-3));
+    }
+    for (const days of [4, 33, 63]) expect(await sweep(days, { force: true })).toMatchObject({ removed: 0 });
+    expect(await storedKeys()).toEqual(files);
+    process.env.TABLE_NAME = own;
+    expect(await sweep(3)).toMatchObject({ removed: 1, finished: true });
+    expect(await storedKeys()).toEqual(files.filter((each) => each !== key));
+  });
 
   it("removes files of the two days before it", async () => {
     await startOnNewTable();
@@ -388,7 +378,7 @@ describe("a table's first sweep", () => {
   });
 });
 
-it.runIf(extent !== "sample")(
+it.runIf(exhaustive)(
   "comes to the end of a day of 2,100 files, though each sweep ends after two pages or is killed",
   async () => {
     const created = await storeDay(ago(9), 2_100, 21);

@@ -4,7 +4,7 @@ import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { byExtent, extent, sampleOf } from "../support/setup/extent.ts";
+import { byExtent, exhaustive, sampleOf } from "../support/setup/extent.ts";
 import { mistakes, withMistake } from "./mistakes.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -26,7 +26,7 @@ describe("the simulation", { timeout: 2_400_000 }, () => {
     expect(output).toMatch(/^\d+ schedules, none broken; .*\n$/);
   });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "prints the trace of a schedule that breaks a promise, with few ingredients and the lines of each call",
     async () => {
       const output = await simulate("--mistake", "metadata before their file", "--seeds", "1-10", "--jobs", "1");

@@ -2,11 +2,10 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { pageDocument } from "../../infra/openapi/reference.ts";
 import { tenants } from "../support/fixtures/tenants.ts";
-import { extent } from "../support/setup/extent.ts";
+import { exhaustive } from "../support/setup/extent.ts";
 import { chromiumPath, launchChromium } from "./chromium.ts";
 
 const url = inject("baseUrl");
-const exhaustive = extent !== "sample";
 
 if (!chromiumPath)
   console.warn("The API reference is not tested in a browser: no Chromium found (CHROMIUM names one).");

@@ -5,7 +5,7 @@ import { pageOf } from "../../support/fixtures/attachments.ts";
 import { seedSwitches } from "../../support/fixtures/seed-items.ts";
 import { tenants } from "../../support/fixtures/tenants.ts";
 import { invoke } from "../../support/requests/event.ts";
-import { byExtent, extent } from "../../support/setup/extent.ts";
+import { byExtent, exhaustive } from "../../support/setup/extent.ts";
 
 /** The most bytes of a response object as JSON, where the body is escaped once more. For a larger one, the caller gets 502. */
 const maxResponseBytes = 6_291_556;
@@ -62,14 +62,14 @@ const texts = [
 ] as const;
 
 describe("a list of switches that exceeds Lambda's response limit", () => {
-  it.runIf(extent !== "sample").each(texts)(
+  it.runIf(exhaustive).each(texts)(
     "is complete in both directions, with pages as full as possible: %s",
     async (_, text, pages) => {
       expect(await walkBothWays(text)).toBe(pages);
     },
   );
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "is complete with random texts",
     async () => {
       const character = fc.constantFrom('"', "\\", "\u0000", "\u001f", "\u007f", "\n", "a", "ß", "\u2028", "\u{1f4de}");

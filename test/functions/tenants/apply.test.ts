@@ -10,7 +10,7 @@ import { transact } from "../../../shared/table/write.ts";
 import { invalidBody } from "../../support/requests/client.ts";
 import { captureLogs } from "../../support/servers/captured-logs.ts";
 import { proxies } from "../../support/servers/own-table.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive } from "../../support/setup/extent.ts";
 
 let client: LambdaClient;
 let close: () => Promise<void>;
@@ -102,7 +102,7 @@ describe("the function that applies files, invoked with the SDK", () => {
     expect(logs.lines()).toMatchObject([{ level: "ERROR", created: 1 + Object.keys(applied.orders).length }]);
   });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "writes nothing if its result is too large to be returned, and returns up to 1,000 errors",
     async () => {
       const id = newId();

@@ -13,7 +13,7 @@ import { runNode } from "../../support/processes/shell.ts";
 import { admin } from "../../support/requests/admin.ts";
 import { cloudFormation } from "../../support/servers/cloudformation.ts";
 import { type Fault, faultyCarrier } from "../../support/servers/faulty-carrier.ts";
-import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
+import { byExtent, exhaustive, sampleOf } from "../../support/setup/extent.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -429,7 +429,7 @@ describe("carrier check", () => {
     expect(diagnoses.find((one) => one.check === check)).toMatchObject({ status: "notice", found });
   });
 
-  it.runIf(extent !== "sample")("waits for a carrier that places orders after it has responded", async () => {
+  it.runIf(exhaustive)("waits for a carrier that places orders after it has responded", async () => {
     let asked = 0;
     const { url, close } = await faultyCarrier((call, cart, next) => {
       if (call.method === "GET") return json(200, { checked_out: cart.checked_out && ++asked > 1 });
@@ -442,7 +442,7 @@ describe("carrier check", () => {
     expect(diagnoses.find(({ check }) => check === "a POST checks the cart out")?.found).toContain("the GET said true");
   });
 
-  it.runIf(extent !== "sample")("waits as long as a carrier asks for that limits its calls", async () => {
+  it.runIf(exhaustive)("waits as long as a carrier asks for that limits its calls", async () => {
     const { url, close } = await startCarrier();
     onTestFinished(close);
     const limit = { method: "DELETE", action: "status", status: 429, headers: { "retry-after": "1" } };
@@ -451,7 +451,7 @@ describe("carrier check", () => {
     expect(diagnoses.filter(({ status }) => status === "FAULT")).toEqual([]);
   });
 
-  it.runIf(extent !== "sample").each<[what: string, fault: Fault]>([
+  it.runIf(exhaustive).each<[what: string, fault: Fault]>([
     ["nothing responds", () => undefined],
     ["a DELETE never gets a response", to(method("DELETE"), () => undefined)],
   ])("ends after three calls without a response if %s", async (_, fault) => {
@@ -506,7 +506,7 @@ describe("carrier check", () => {
     });
   });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "shows a hostile response as text, of which it reads only the beginning, and exits with 1",
     async () => {
       const { url, close } = await listen(
@@ -585,24 +585,19 @@ describe("carrier check", () => {
     expect([unconfirmed.code, unconfirmed.stderr]).toEqual([2, expect.stringContaining("to http://127.0.0.1:9, and")]);
   });
 
-  it.runIf(extent !== "sample")(
-    "calls the target's adapter function, and leaves none of its files in the bucket",
-    async () => {
-      const services = localServices();
-      onTestFinished(services.remove);
-      const adapter = "docs/examples/carrier-adapter.mjs";
-      const service = await services.start(["--carrier-function", adapter]);
-      const { stdout, code } = await service.admin("carrier", "check", "--yes", "--json");
-      const { checks, carrier } = JSON.parse(stdout);
-      const others = checks
-        .filter(({ status }: Verdict) => status !== "ok")
-        .map(({ check }: { check: string }) => check);
-      expect([code, carrier, others]).toEqual([
-        0,
-        "carrier-function",
-        ["a PUT that is broken off stores nothing", "it asks for a token"],
-      ]);
-      expect([...(await service.files()).keys()]).toEqual([]);
-    },
-  );
+  it.runIf(exhaustive)("calls the target's adapter function, and leaves none of its files in the bucket", async () => {
+    const services = localServices();
+    onTestFinished(services.remove);
+    const adapter = "docs/examples/carrier-adapter.mjs";
+    const service = await services.start(["--carrier-function", adapter]);
+    const { stdout, code } = await service.admin("carrier", "check", "--yes", "--json");
+    const { checks, carrier } = JSON.parse(stdout);
+    const others = checks.filter(({ status }: Verdict) => status !== "ok").map(({ check }: { check: string }) => check);
+    expect([code, carrier, others]).toEqual([
+      0,
+      "carrier-function",
+      ["a PUT that is broken off stores nothing", "it asks for a token"],
+    ]);
+    expect([...(await service.files()).keys()]).toEqual([]);
+  });
 });

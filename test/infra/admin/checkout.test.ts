@@ -20,7 +20,7 @@ import { newSwitch } from "../../support/fixtures/switches.ts";
 import { addMessagingNumbers, tenants } from "../../support/fixtures/tenants.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive } from "../../support/setup/extent.ts";
 
 /** Runs a command, and sends Ctrl-C once its stderr matches. */
 const interrupted = async (args: readonly string[], after: RegExp) => {
@@ -132,7 +132,7 @@ describe("orders whose last run has failed", () => {
   const failedIds = async (...args: string[]) =>
     (await adminJson(["order", "list", "--failed", ...args])).map(({ id }: { id: string }) => id);
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "are listed over all accounts, and started again together, or those of one account",
     async () => {
       const [first, second, fine] = await Promise.all([1, 2, 3].map(() => newOrder(addMessagingNumbers)));
@@ -218,7 +218,7 @@ describe("orders whose last run has failed", () => {
     expect((await admin(["order", "list", "--failure", "other"])).code).toBe(2);
   });
 
-  it.runIf(extent !== "sample")("are started again ten at once", async () => {
+  it.runIf(exhaustive)("are started again ten at once", async () => {
     const names = Array.from({ length: 12 }, (_, n) => `o${n}`);
     const orders = Object.fromEntries(names.map((name) => [name, { account: "a" }]));
     const made = await apply({ accounts: { a: { name: "Acme" } }, orders });
@@ -312,7 +312,7 @@ describe("order checkout --wait", () => {
     expect(new Set(changes.map((line) => line.slice(10))).size).toBe(changes.length);
   });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "prints the attempt, the carrier's response and the next attempt of a waiting checkout, as order show does",
     async () => {
       const order = await newOrder(addMessagingNumbers);
@@ -347,7 +347,7 @@ describe("order checkout --wait", () => {
     );
   });
 
-  it.runIf(extent !== "sample")("prints on Ctrl-C that the run continues, which it does", async () => {
+  it.runIf(exhaustive)("prints on Ctrl-C that the run continues, which it does", async () => {
     const order = await newOrder(addMessagingNumbers);
     const attachment = await order.attach(0);
     const slow = { method: "PUT", path: attachment, action: "delay", delay_ms: 4_000, times: 1 };

@@ -27,7 +27,7 @@ import { failure } from "../../support/processes/failure.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 import { startOnNewTable } from "../../support/servers/own-table.ts";
-import { byExtent, extent } from "../../support/setup/extent.ts";
+import { byExtent, exhaustive } from "../../support/setup/extent.ts";
 
 let reseller: Awaited<ReturnType<typeof resellers>>;
 let before: string[];
@@ -142,7 +142,7 @@ describe("account erase", () => {
     expect(await admin(["account", "list"])).toMatchObject({ stdout: expect.not.stringContaining(id) });
   });
 
-  it.runIf(extent !== "sample")("is completed by the same command, wherever it was killed", async () => {
+  it.runIf(exhaustive)("is completed by the same command, wherever it was killed", async () => {
     const { top } = await customerTree(reseller, byExtent({ sample: 2, most: 3, all: 7 }));
     // More than one transaction removes.
     const uploads = Array.from({ length: 60 }, () => keys.upload({ type: "request", id: top.request }, newId()));
@@ -171,7 +171,7 @@ describe("account erase", () => {
     expect((await adminJson(["history", "account", top.account])).events).toMatchObject([{ numbers }]);
   });
 
-  it.runIf(extent !== "sample")("finds everything of an account, also once its events have expired", async () => {
+  it.runIf(exhaustive)("finds everything of an account, also once its events have expired", async () => {
     const { top } = await customerTree(reseller, 2);
     for await (const { pk, sk } of scan())
       if (String(sk).startsWith(eventPrefix)) await transact({ event: { delete: { pk: String(pk), sk: String(sk) } } });
@@ -179,7 +179,7 @@ describe("account erase", () => {
     expect(await afterwards()).toEqual([erasure(top.account)]);
   });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "says of an erase that has begun what is left of it, and lets nobody add to the account",
     async () => {
       const { top, all } = await customerTree(reseller, 2);
@@ -238,7 +238,7 @@ describe("account erase", () => {
     expect(await get(keys.checkout(top.order))).toMatchObject({ run: "last" });
   });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "refuses while an order is checked out, also if that began a moment before, and keeps everything",
     async () => {
       const { top, all } = await customerTree(reseller, 2);
@@ -264,7 +264,7 @@ describe("account erase", () => {
     },
   );
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "refuses an account that owns requests of an order of an account above, and names them",
     async () => {
       const { top, all } = await customerTree(reseller, 2);
@@ -279,7 +279,7 @@ describe("account erase", () => {
     },
   );
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "leaves nothing of what uploads, switches, apply, checkouts and a sweep write at the same time",
     async () => {
       const { top, all } = await customerTree(reseller, byExtent({ sample: 2, most: 3, all: 7 }));
@@ -334,7 +334,7 @@ describe("account erase", () => {
     },
   );
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "is not refused for requests of an order of its own that came while it read the table",
     async () => {
       const { top } = await customerTree(reseller, 1);
@@ -365,7 +365,7 @@ describe("account erase", () => {
     },
   );
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "does not wait for the URLs of uploads, says until when they are valid, and the sweep removes what comes",
     async () => {
       const { top } = await customerTree(reseller, 1);
@@ -390,18 +390,15 @@ describe("account erase", () => {
     },
   );
 
-  it.runIf(extent !== "sample")(
-    "removes the file of an upload that crashed before its metadata were written",
-    async () => {
-      const { top } = await customerTree(reseller, 1);
-      await putFile(fileKey({ type: "order", id: top.order }, newId()), storedFile(new Uint8Array([1])));
-      expect((await erase(top.account)).code).toBe(0);
-      expect(await afterwards()).toEqual([erasure(top.account)]);
-      expect((await Array.fromAsync(allFiles())).length).toBe(0);
-    },
-  );
+  it.runIf(exhaustive)("removes the file of an upload that crashed before its metadata were written", async () => {
+    const { top } = await customerTree(reseller, 1);
+    await putFile(fileKey({ type: "order", id: top.order }, newId()), storedFile(new Uint8Array([1])));
+    expect((await erase(top.account)).code).toBe(0);
+    expect(await afterwards()).toEqual([erasure(top.account)]);
+    expect((await Array.fromAsync(allFiles())).length).toBe(0);
+  });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "erases a tree and one below it at the same time, and keeps the event of neither in an erased account",
     async () => {
       const { top, all } = await customerTree(reseller, 3);
@@ -432,7 +429,7 @@ describe("account erase", () => {
     expect(result).toEqual(failure(1, "killed"));
   };
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "is unknown to every endpoint, list and command once it is marked, until --cancel takes the mark back",
     async () => {
       const { top, all } = await customerTree(reseller, 2);
@@ -499,7 +496,7 @@ describe("account erase", () => {
     },
   );
 
-  it.runIf(extent !== "sample")("leaves nothing among what operators look at first, from its mark on", async () => {
+  it.runIf(exhaustive)("leaves nothing among what operators look at first, from its mark on", async () => {
     const { top } = await customerTree(reseller, 1);
     const { orders } = await apply({ orders: { open: { account: top.account }, done: { account: top.account } } });
     const [open = "", done = ""] = [orders.open?.id, orders.done?.id];
@@ -541,7 +538,7 @@ describe("account erase", () => {
     expect((await call("GET", top.attachments, { key: top.key })).status).toBe(200);
   });
 
-  it.runIf(extent !== "sample")("cannot be taken back once its API keys are gone, which --cancel says", async () => {
+  it.runIf(exhaustive)("cannot be taken back once its API keys are gone, which --cancel says", async () => {
     const { top, all } = await customerTree(reseller, 2);
     beforeTableCall(
       ({ operation, items }: TableCall) =>
@@ -561,7 +558,7 @@ describe("account erase", () => {
     expect(await afterwards()).toEqual([erasure(top.account)]);
   });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "that is refused leaves the mark of another one, so that nothing is added to what that one erases",
     async () => {
       const { top, all } = await customerTree(reseller, 3);
@@ -586,7 +583,7 @@ describe("account erase", () => {
     },
   );
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "is refused for an account whose users keys of other accounts impersonate, which `check` reports, too",
     async () => {
       const { top } = await customerTree(reseller, 1);

@@ -16,7 +16,7 @@ import { killedAfter } from "../../support/processes/killed-admin.ts";
 import { admin, adminJson } from "../../support/requests/admin.ts";
 import { call } from "../../support/requests/client.ts";
 import { startOnNewTable } from "../../support/servers/own-table.ts";
-import { byExtent, extent } from "../../support/setup/extent.ts";
+import { byExtent, exhaustive } from "../../support/setup/extent.ts";
 
 let tree: Awaited<ReturnType<typeof customerTree>>;
 let folder: string;
@@ -95,25 +95,22 @@ describe("account export", () => {
       expect([name, (await stat(join(folder, name))).mode & 0o777]).toEqual([name, 0o600]);
   });
 
-  it.runIf(extent !== "sample")(
-    "has secrets and the hashes of keys only if they are asked for, and records that",
-    async () => {
-      await exported();
-      expect(JSON.stringify(contentsOf(folder))).not.toMatch(/Zebra secret|apik_/);
-      expect(linesOf("keys")[0]).not.toHaveProperty("sha256");
-      const whole = `${folder}-secrets`;
-      await exported(whole, "--with-secrets", "--on-behalf-of", "Ticket 1");
-      expect(linesOf("switches", whole)[0]).toMatchObject({ sms_secret: "Zebra secret" });
-      const hash = createHash("sha256").update(tree.top.key).digest("hex");
-      expect(linesOf("keys", whole)).toContainEqual(expect.objectContaining({ sha256: hash }));
-      const [first, second] = (await history()).filter(({ type }: { type: string }) => type === "account.exported");
-      expect(first).toMatchObject({ actor: { type: "operator", id: "local" } });
-      expect(first).not.toHaveProperty("reason");
-      expect(second).toMatchObject({ actor: { on_behalf_of: "Ticket 1" }, reason: "With secrets." });
-    },
-  );
+  it.runIf(exhaustive)("has secrets and the hashes of keys only if they are asked for, and records that", async () => {
+    await exported();
+    expect(JSON.stringify(contentsOf(folder))).not.toMatch(/Zebra secret|apik_/);
+    expect(linesOf("keys")[0]).not.toHaveProperty("sha256");
+    const whole = `${folder}-secrets`;
+    await exported(whole, "--with-secrets", "--on-behalf-of", "Ticket 1");
+    expect(linesOf("switches", whole)[0]).toMatchObject({ sms_secret: "Zebra secret" });
+    const hash = createHash("sha256").update(tree.top.key).digest("hex");
+    expect(linesOf("keys", whole)).toContainEqual(expect.objectContaining({ sha256: hash }));
+    const [first, second] = (await history()).filter(({ type }: { type: string }) => type === "account.exported");
+    expect(first).toMatchObject({ actor: { type: "operator", id: "local" } });
+    expect(first).not.toHaveProperty("reason");
+    expect(second).toMatchObject({ actor: { on_behalf_of: "Ticket 1" }, reason: "With secrets." });
+  });
 
-  it.runIf(extent !== "sample")("is the same, byte for byte, if it was killed anywhere and repeated", async () => {
+  it.runIf(exhaustive)("is the same, byte for byte, if it was killed anywhere and repeated", async () => {
     const whole = `${folder}-whole`;
     await exported(whole);
     let [kills, continued, time] = [0, 0, 0];
@@ -142,7 +139,7 @@ describe("account export", () => {
     expect([code, stderr]).toEqual([0, expect.stringContaining("This export was complete: for a newer one, choose")]);
   });
 
-  it.runIf(extent !== "sample")("begins the records again if a file has lost its end", async () => {
+  it.runIf(exhaustive)("begins the records again if a file has lost its end", async () => {
     const whole = `${folder}-whole`;
     await exported(whole);
     await exported();
@@ -157,7 +154,7 @@ describe("account export", () => {
     expect(contentsOf(folder)).toEqual(contentsOf(whole));
   });
 
-  it.runIf(extent !== "sample")("ends the same after a kill -9 at any moment", async () => {
+  it.runIf(exhaustive)("ends the same after a kill -9 at any moment", async () => {
     const whole = `${folder}-whole`;
     await exported(whole);
     let kills = 0;
@@ -171,7 +168,7 @@ describe("account export", () => {
     expect(kills).toBeGreaterThan(0);
   });
 
-  it.runIf(extent !== "sample" && process.platform === "linux")(
+  it.runIf(exhaustive && process.platform === "linux")(
     "says that the disk is full, and continues once it is not",
     async () => {
       await mkdir(folder);
@@ -200,30 +197,25 @@ describe("account export", () => {
     },
   );
 
-  it.runIf(extent !== "sample")(
-    "refuses a folder that has anything else in it, or another export, or is in use",
-    async () => {
-      await mkdir(folder);
-      writeFileSync(join(folder, "notes.txt"), "mine");
-      const notEmpty = `${folder} is not empty, and not an export: choose another folder with --to.`;
-      expect(await exported()).toEqual(failure(1, notEmpty));
-      expect(contentsOf(folder)).toEqual({ "notes.txt": "mine" });
-      expect(await exported(join(folder, "notes.txt"))).toEqual(
-        failure(1, "notes.txt is not a folder: choose another"),
-      );
-      rmSync(join(folder, "notes.txt"));
-      await exported();
-      const other = `has an export of the account ${tree.top.account} without secrets: choose another folder with --to.`;
-      expect(await exported(folder, "--with-secrets")).toEqual(failure(1, other));
-      const below = ["account", "export", tree.all[1]?.account ?? "", "--to", folder];
-      expect(await admin(below)).toEqual(failure(1, other));
-      const locked = lock(folder);
-      expect(await exported()).toEqual(failure(1, "is in use by another process"));
-      locked.close();
-    },
-  );
+  it.runIf(exhaustive)("refuses a folder that has anything else in it, or another export, or is in use", async () => {
+    await mkdir(folder);
+    writeFileSync(join(folder, "notes.txt"), "mine");
+    const notEmpty = `${folder} is not empty, and not an export: choose another folder with --to.`;
+    expect(await exported()).toEqual(failure(1, notEmpty));
+    expect(contentsOf(folder)).toEqual({ "notes.txt": "mine" });
+    expect(await exported(join(folder, "notes.txt"))).toEqual(failure(1, "notes.txt is not a folder: choose another"));
+    rmSync(join(folder, "notes.txt"));
+    await exported();
+    const other = `has an export of the account ${tree.top.account} without secrets: choose another folder with --to.`;
+    expect(await exported(folder, "--with-secrets")).toEqual(failure(1, other));
+    const below = ["account", "export", tree.all[1]?.account ?? "", "--to", folder];
+    expect(await admin(below)).toEqual(failure(1, other));
+    const locked = lock(folder);
+    expect(await exported()).toEqual(failure(1, "is in use by another process"));
+    locked.close();
+  });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "names damaged and missing files, exports the rest, and passes over what was deleted meanwhile",
     async () => {
       const listed = await adminJson(["attachment", "list", tree.top.request]);
@@ -253,7 +245,7 @@ describe("account export", () => {
     },
   );
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "of an account below has the requests that it owns in the order of the account above",
     async () => {
       const second = tree.all[1];

@@ -9,9 +9,8 @@ import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { failure } from "../../support/processes/failure.ts";
 import { runNode } from "../../support/processes/shell.ts";
 import { cloudFormation } from "../../support/servers/cloudformation.ts";
-import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
+import { byExtent, exhaustive, sampleOf } from "../../support/setup/extent.ts";
 
-const exhaustive = extent !== "sample";
 it("a command's arguments name the stage and the stack in every form that cdk accepts", () => {
   const args = ["-c", "stage=a=b", "--context", "name=anna", "--outputs-file", "out.json", "--profile", "dev", "-f"];
   expect(readArguments(args)).toMatchObject({ context: { stage: "a=b", name: "anna" }, profile: "dev", force: true });

@@ -11,7 +11,7 @@ import { readSettings } from "../../../infra/aws/settings.ts";
 import { patchbay } from "../../../infra/aws/stack.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive } from "../../support/setup/extent.ts";
 
 /** Responds to the health check of one emulator. */
 const emulator = async (name: string) => {
@@ -60,7 +60,7 @@ const s3EndpointsOn = (address: string) => {
   return new Set(variables.filter((each) => each.BUCKET_NAME).map((each) => each.AWS_ENDPOINT_URL_S3));
 };
 
-it.runIf(extent !== "sample")(
+it.runIf(exhaustive)(
   "functions call S3 by an emulator's name, so that callers reach signed URLs; not by an address of this machine only",
   () => {
     const named = "http://localhost.localstack.cloud:4566";

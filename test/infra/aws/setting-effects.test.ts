@@ -3,7 +3,7 @@ import type * as z from "zod/mini";
 import type { Stage } from "../../../infra/aws/settings.ts";
 import type { Plain, PlainObject } from "../../support/models/description.ts";
 import { synthesize, synthesizeWith } from "../../support/models/template.ts";
-import { extent, sampleOf } from "../../support/setup/extent.ts";
+import { exhaustive, extent, sampleOf } from "../../support/setup/extent.ts";
 
 const certificate = (id: number) => `arn:aws:acm:us-east-1:111122223333:certificate/${id}`;
 const name = { domainName: "api.example.com", certificateArn: certificate(1) };
@@ -62,7 +62,7 @@ const textOf = ({ resources, environment, template }: ReturnType<typeof synthesi
 
 const sampled = sampleOf(Object.entries(changes), extent === "all" ? 1 : 3);
 
-it.runIf(extent !== "sample").each(sampled)(
+it.runIf(exhaustive).each(sampled)(
   "another value of %s changes what is deployed, and satisfies cdk-nag",
   (setting, [value, given]) => {
     const before = given ? synthesizeWith(given) : synthesize("production");
@@ -72,7 +72,7 @@ it.runIf(extent !== "sample").each(sampled)(
   },
 );
 
-it.runIf(extent !== "sample")(
+it.runIf(exhaustive)(
   "a stage that retains its data, and limits only keys, is warned that nothing limits strangers",
   () => {
     const warned = ({ warnings }: ReturnType<typeof synthesizeWith>) =>

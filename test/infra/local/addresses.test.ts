@@ -7,7 +7,7 @@ import { sendFile } from "../../support/fixtures/upload-content.ts";
 import { prepareUpload } from "../../support/fixtures/uploads.ts";
 import { localServices } from "../../support/processes/local-service.ts";
 import { runNode } from "../../support/processes/shell.ts";
-import { byExtent, extent, sampleOf } from "../../support/setup/extent.ts";
+import { byExtent, exhaustive, sampleOf } from "../../support/setup/extent.ts";
 
 /** A port that is free, as are the six after it. */
 const sevenPorts = async (): Promise<number> => {
@@ -19,7 +19,7 @@ const sevenPorts = async (): Promise<number> => {
 const services = localServices();
 afterAll(() => services.remove());
 
-it.runIf(extent !== "sample")(
+it.runIf(exhaustive)(
   "./patchbay start --port has the same addresses after each start, so a signed URL stays valid, and replaces ports that are in use",
   async () => {
     const port = await sevenPorts();

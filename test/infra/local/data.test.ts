@@ -8,7 +8,7 @@ import { form } from "../../support/fixtures/attachments.ts";
 import { createdAccounts, readEvents } from "../../support/fixtures/local-events.ts";
 import { sha256Of } from "../../support/fixtures/upload-content.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive } from "../../support/setup/extent.ts";
 
 let services: ReturnType<typeof localServices>;
 beforeEach(() => {
@@ -59,7 +59,7 @@ const patiently = { timeout: 20_000, interval: 50 };
 const ends = ["stop", "kill"] as const;
 
 describe("./patchbay start --data", () => {
-  it.runIf(extent !== "sample").each(ends)(
+  it.runIf(exhaustive).each(ends)(
     "has the same bytes and events after a %s, loses no event, and checks the order out",
     async (end) => {
       const first = await services.start();

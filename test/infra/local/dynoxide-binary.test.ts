@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { findDynoxide } from "../../../infra/local/dynoxide-binary.ts";
 import { listen } from "../../../infra/local/listen.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive } from "../../support/setup/extent.ts";
 
 const project = join(import.meta.dirname, "../../..");
 const installed = join(project, "node_modules/@dynoxide/linux-x64/dynoxide");
@@ -58,21 +58,18 @@ describe("the embedded DynamoDB's binary", () => {
     expect(await find(offline)).toBe(join(folder, "dynoxide"));
   });
 
-  it.runIf(extent !== "sample")(
-    "is installed once in the right version, with a message, if it is missing",
-    async () => {
-      const before = manifests();
-      const path = await find(await startRegistry());
-      expect(path).toBe(join(root, "node_modules/.dynoxide/node_modules/@dynoxide/linux-x64/dynoxide"));
-      expect((await promisify(execFile)(path, ["--version"])).stdout).toContain(version);
-      expect(manifests()).toEqual(before);
-      expect(await find(offline)).toBe(path);
-      expect(vi.mocked(console.error).mock.calls).toEqual([
-        [`Installing the embedded DynamoDB, @dynoxide/linux-x64@${version}, once …`],
-      ]);
-      expect(readdirSync(join(root, "node_modules"))).toEqual([".dynoxide"]);
-    },
-  );
+  it.runIf(exhaustive)("is installed once in the right version, with a message, if it is missing", async () => {
+    const before = manifests();
+    const path = await find(await startRegistry());
+    expect(path).toBe(join(root, "node_modules/.dynoxide/node_modules/@dynoxide/linux-x64/dynoxide"));
+    expect((await promisify(execFile)(path, ["--version"])).stdout).toContain(version);
+    expect(manifests()).toEqual(before);
+    expect(await find(offline)).toBe(path);
+    expect(vi.mocked(console.error).mock.calls).toEqual([
+      [`Installing the embedded DynamoDB, @dynoxide/linux-x64@${version}, once …`],
+    ]);
+    expect(readdirSync(join(root, "node_modules"))).toEqual([".dynoxide"]);
+  });
 
   it("comes from the PATH if it cannot be installed", async () => {
     symlinkSync(installed, join(root, "dynoxide"));

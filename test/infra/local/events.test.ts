@@ -18,10 +18,9 @@ import { createdAccounts, Delivery, readEvents } from "../../support/fixtures/lo
 import { allPermissions } from "../../support/fixtures/tenants.ts";
 import { localServices } from "../../support/processes/local-service.ts";
 import { sendPlain } from "../../support/requests/plain-request.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive } from "../../support/setup/extent.ts";
 
 /** Each of some tests starts a service several times. */
-const exhaustive = extent !== "sample";
 
 const services = localServices();
 afterAll(() => services.remove());

@@ -9,7 +9,7 @@ import type { GatewayEvent } from "../../../shared/http/request.ts";
 import type { Route } from "../../../shared/route.ts";
 import { createSwitchRoutes } from "../../../shared/switches/routes.ts";
 import { errorBody } from "../../support/requests/client.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive } from "../../support/setup/extent.ts";
 
 const upload: Route = { ...showAttachmentRoutes.request, name: "upload", method: "POST", path: "/things/{thing_id}" };
 const routes = [upload, showAttachmentRoutes.order, createAttachmentRoutes.request, createSwitchRoutes.own];
@@ -292,7 +292,7 @@ describe("the local gateway", () => {
     expect(sent.get("x-amzn-remapped-www-authenticate")).toBe("Bearer");
   });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "reads at most ten large bodies to their ends at a time, and serves small requests meanwhile",
     async () => {
       let [running, most] = [0, 0];

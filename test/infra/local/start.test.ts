@@ -12,7 +12,7 @@ import { form, pdf } from "../../support/fixtures/attachments.ts";
 import { newFolder } from "../../support/fixtures/new-folder.ts";
 import { admin } from "../../support/processes/admin-cli.ts";
 import { type LocalService, localServices } from "../../support/processes/local-service.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive } from "../../support/setup/extent.ts";
 
 let services: ReturnType<typeof localServices>;
 beforeEach(() => {
@@ -39,7 +39,6 @@ const list = async ({ call, attachments }: LocalService) => (await call("GET", a
 const patiently = { timeout: 20_000 };
 
 /** Most tests start the service once or twice, so a sample has only some of them. */
-const exhaustive = extent !== "sample";
 
 it("npm start in a shell that is set up for AWS uses none of its credentials, nor do the CLI and the programs that patchbay env sets up", async () => {
   const file = join(newFolder(), "config");
@@ -259,16 +258,13 @@ it.runIf(exhaustive)(
   },
 );
 
-it.runIf(extent !== "sample")(
-  "./patchbay start goes on when the reader of its output has ended, such as grep -m1",
-  async () => {
-    const { child, call, attachments, terminate } = await services.start([]);
-    child.stdout?.destroy();
-    child.stderr?.destroy();
-    for (let request = 1; request <= 20; request += 1) expect((await call("GET", attachments)).status).toBe(200);
-    expect([child.exitCode, await terminate()]).toEqual([null, 0]);
-  },
-);
+it.runIf(exhaustive)("./patchbay start goes on when the reader of its output has ended, such as grep -m1", async () => {
+  const { child, call, attachments, terminate } = await services.start([]);
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  for (let request = 1; request <= 20; request += 1) expect((await call("GET", attachments)).status).toBe(200);
+  expect([child.exitCode, await terminate()]).toEqual([null, 0]);
+});
 
 describe("npm start", () => {
   it("does not start with an invalid LOG_LEVEL, with which every request would fail", async () => {

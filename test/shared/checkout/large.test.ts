@@ -16,13 +16,13 @@ import { completePath, sentUpload } from "../../support/fixtures/uploads.ts";
 import { call } from "../../support/requests/client.ts";
 import { carrier, forwardedTo } from "../../support/servers/carrier.ts";
 import { checkOut } from "../../support/servers/workflow.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive, extent } from "../../support/setup/extent.ts";
 
 const upstream = await carrier();
 afterAll(() => upstream.close());
 
 /** A sample tests only that a direct upload larger than a request arrives. The other extents also compare memory. */
-const comparesMemory = extent !== "sample";
+const comparesMemory = exhaustive;
 const sampleBytes = 11_000_000;
 
 /** Resident memory, and memory in use after garbage collection, in megabytes. */

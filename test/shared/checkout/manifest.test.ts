@@ -10,7 +10,7 @@ import { addMessagingNumbers } from "../../support/fixtures/tenants.ts";
 import { carrier } from "../../support/servers/carrier.ts";
 import { type CarrierResponse, scriptedCarrier } from "../../support/servers/scripted-carrier.ts";
 import { checkOut, loadStep, stateOf } from "../../support/servers/workflow.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive } from "../../support/setup/extent.ts";
 
 /** The manifest of the checkout's POST, and carriers whose cart is not what their confirmations say. */
 
@@ -281,7 +281,7 @@ describe("a 412 to the checkout of the cart", () => {
     expect(calls).toEqual(["PUT", "POST", "PUT", "POST"]);
   });
 
-  it.runIf(extent !== "sample")(
+  it.runIf(exhaustive)(
     "of a manifest with more letters than a transaction takes corrects them in several transactions",
     {
       timeout: 300_000,

@@ -9,7 +9,7 @@ import type { Applied } from "../../../shared/tenants/applied.ts";
 import { apply } from "../../../shared/tenants/apply.ts";
 import { operator } from "../../support/fixtures/apply.ts";
 import { runNode } from "../../support/processes/shell.ts";
-import { extent } from "../../support/setup/extent.ts";
+import { exhaustive } from "../../support/setup/extent.ts";
 
 /** The changes and the problems of a file of tenants. */
 
@@ -203,7 +203,7 @@ it("shows of each order its state, and how its last run ended", async () => {
   });
 });
 
-it.runIf(extent !== "sample").each(["upwards", "downwards"])(
+it.runIf(exhaustive).each(["upwards", "downwards"])(
   "takes little memory for a chain of 20,000 accounts, told %s",
   async (direction) => {
     const parentOf = (n: number) => (n > 0 ? { parent: `c${n - 1}` } : {});

@@ -9,6 +9,9 @@ type Extent = z.infer<typeof Extent>;
  */
 export const extent = z.parse(Extent, process.env.TEST_EXTENT);
 
+/** Whether more than a sample runs. Tests that take long and resemble shorter ones run only then. */
+export const exhaustive = extent !== "sample";
+
 export const byExtent = <T>(choices: Readonly<Record<Extent, T>>): T => choices[extent];
 
 /** Takes every `stride`th case. A stride that is coprime to the period of a list includes each of its kinds. */
