@@ -49,8 +49,7 @@ const newLedger = (order: string, seal?: Seal) => ({
   /** The order at each of its versions, and the number of the commit that made it. */
   at: new Map<number, Seal>(),
   isCheckedOut: false,
-  /** Whether the table has gone back, and when. */
-  hasGoneBack: false,
+  /** When the table has gone back, or 0. */
   wentBackAt: 0,
   /** Whether the cart was checked out then, of which the table knows nothing. */
   wasCheckedOut: false,

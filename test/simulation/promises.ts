@@ -99,7 +99,6 @@ const judgeVerdict = (key: Key, receipt: Item) => {
 /** Called when the table has gone back. Nothing of the time since is owed, and of a cart that was checked out then, the table knows nothing. */
 export const noteRestore = (): void => {
   sinceFinish = [];
-  ledger.hasGoneBack = true;
   ledger.wentBackAt = elapsed();
   ledger.checkoutKeys.clear();
   ledger.wasCheckedOut ||= ledger.isCheckedOut && orderItem().state === "CART";
@@ -292,7 +291,7 @@ const judgeKey = (key: string, content: string, announcedAt: number, { name }: T
   ledger.contentOf.set(key, content);
   hold("a key is that of one call", isOne, `${name}: ${key}`);
   const decidedAt = ledger.decidedAt.get(key) ?? Number.POSITIVE_INFINITY;
-  hold("no key comes back after a decision", announcedAt <= decidedAt || ledger.hasGoneBack, `${name}: ${key}`);
+  hold("no key comes back after a decision", announcedAt <= decidedAt || ledger.wentBackAt > 0, `${name}: ${key}`);
 };
 
 /** The tasks to which the carrier has confirmed that it has checked the cart out, until they record that. */
@@ -409,7 +408,7 @@ const isAsConfirmed = ({ request_id, attachment_id, idempotency_key }: Cart["hel
 
 /** After the table has gone back, a key may come again, and the carrier repeats its earlier response. Its cart is compared all the same. */
 const judgeResend = (place: string, cart: number) => {
-  if (ledger.hasGoneBack) return;
+  if (ledger.wentBackAt > 0) return;
   const [resentAt, receivedAt = 0] = [ledger.resentAt.get(place), ledger.receivedAt.get(`${cart} ${place}`)];
   const isReceived = resentAt === undefined || receivedAt > resentAt || ledger.deletedAt.has(place.split("/")[1] ?? "");
   hold("what an operator has resent reaches the carrier again", isReceived, place);
@@ -423,7 +422,7 @@ const wasGone = (id: string) => (ledger.deletedAt.get(id) ?? Number.POSITIVE_INF
 export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): Promise<void> => {
   sinceFinish = [];
   const isDone = orderItem().state === "CHECKED_OUT";
-  const isPossible = !(ledger.hasGoneBack && isCarrierSilent());
+  const isPossible = !(ledger.wentBackAt > 0 && isCarrierSilent());
   hold("once faults stop, every order can be checked out", isDone || !isPossible, String(runItem().reason));
   hold("a checked-out order is checked out at the carrier", !isDone || ledger.isCheckedOut, "nobody has called it");
   if (isDone) judgeCounts("late changes are reported", (await lateChanges(ledger.order, new Date())).counts, [truth()]);
@@ -441,7 +440,7 @@ export const judgeEnd = async (confirmed: Iterable<readonly [string, number]>): 
  * Whether what was sent may be sent again under another key. In a table that has gone back, the number of a version comes again. A release
  * that sends more makes other calls.
  */
-const isSentAgain = () => ledger.differedAt > 0 || hasCarrierMoved() || ledger.hasGoneBack || isReleased();
+const isSentAgain = () => ledger.differedAt > 0 || hasCarrierMoved() || ledger.wentBackAt > 0 || isReleased();
 
 const judgeReceipt = (request: string, { attachment, state, sent }: Item) => {
   if (ledger.wasCheckedOut || isUnseen()) return;
