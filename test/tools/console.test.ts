@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import axe from "axe-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { startConsole } from "../../infra/console/server.ts";
 import { newOrder } from "../support/fixtures/orders.ts";
 import { newSwitch } from "../support/fixtures/switches.ts";
 import { addMessagingNumbers } from "../support/fixtures/tenants.ts";
-import { admin } from "../support/requests/admin.ts";
+import { admin, adminJson } from "../support/requests/admin.ts";
 import { chromiumPath, launchChromium } from "./chromium.ts";
 
 if (!chromiumPath) console.warn("The console is not tested in a browser: no Chromium found (CHROMIUM names one).");
@@ -15,6 +15,13 @@ if (!chromiumPath) console.warn("The console is not tested in a browser: no Chro
 const faultsUrl = () => `${inject("environment").CARRIER_URL}/faults`;
 const misbehave = (fault: object) => fetch(faultsUrl(), { method: "POST", body: JSON.stringify(fault) });
 const checkOut = (id: string) => admin(["order", "checkout", id, "--wait"]);
+
+/** Starts a checkout that waits for the carrier. Returns once its first step has written the run, which a page shows. */
+const startRun = async (id: string) => {
+  await misbehave({ method: "PUT", path: id, action: "status", status: 503, times: 30 });
+  await admin(["order", "checkout", id]);
+  await vi.waitUntil(async () => (await adminJson(["order", "show", id])).checkout !== null, 60_000);
+};
 
 const reason = "The signature on page 2 is missing.";
 const refusal = { method: "PUT", action: "status", status: 422, body: { reason } };
@@ -114,8 +121,7 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
   it("shows a run as it goes on, without a reload by hand", async () => {
     const order = await newOrder(addMessagingNumbers);
     await order.attach(0, "LOA");
-    await misbehave({ method: "PUT", path: order.id, action: "status", status: 503, times: 30 });
-    await admin(["order", "checkout", order.id]);
+    await startRun(order.id);
     await page.goto(new URL(`/order/${order.id}`, served.url).href);
     await page.locator("main[data-live]").waitFor();
     await fetch(faultsUrl(), { method: "DELETE" });
@@ -129,8 +135,7 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
   it("leaves a reader alone, and says when it cannot read the page again", async () => {
     const order = await newOrder(addMessagingNumbers);
     await order.attach(0, "LOA");
-    await misbehave({ method: "PUT", path: order.id, action: "status", status: 503, times: 30 });
-    await admin(["order", "checkout", order.id]);
+    await startRun(order.id);
     const address = new URL(`/order/${order.id}`, served.url).href;
     await page.goto(address);
     await page.evaluate('getSelection().selectAllChildren(document.querySelector("h1"))');
