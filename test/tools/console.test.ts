@@ -16,9 +16,9 @@ const faultsUrl = () => `${inject("environment").CARRIER_URL}/faults`;
 const misbehave = (fault: object) => fetch(faultsUrl(), { method: "POST", body: JSON.stringify(fault) });
 const checkOut = (id: string) => admin(["order", "checkout", id, "--wait"]);
 
-/** Starts a checkout that waits for the carrier. Returns once its first step has written the run, which a page shows. */
-const startRun = async (id: string) => {
-  await misbehave({ method: "PUT", path: id, action: "status", status: 503, times: 30 });
+/** Starts a checkout that finds its carrier unavailable, and returns once the run is stored: a page of before shows none. */
+const startRun = async (id: string, unavailable: object) => {
+  await misbehave({ method: "PUT", path: id, action: "status", status: 503, ...unavailable });
   await admin(["order", "checkout", id]);
   await vi.waitUntil(async () => (await adminJson(["order", "show", id])).checkout !== null, 60_000);
 };
@@ -121,7 +121,7 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
   it("shows a run as it goes on, without a reload by hand", async () => {
     const order = await newOrder(addMessagingNumbers);
     await order.attach(0, "LOA");
-    await startRun(order.id);
+    await startRun(order.id, { times: 30 });
     await page.goto(new URL(`/order/${order.id}`, served.url).href);
     await page.locator("main[data-live]").waitFor();
     await fetch(faultsUrl(), { method: "DELETE" });
@@ -135,7 +135,8 @@ describe.skipIf(!chromiumPath)("the console in Chromium", () => {
   it("leaves a reader alone, and says when it cannot read the page again", async () => {
     const order = await newOrder(addMessagingNumbers);
     await order.attach(0, "LOA");
-    await startRun(order.id);
+    // The run outlasts the test.
+    await startRun(order.id, { headers: { "retry-after": "600" } });
     const address = new URL(`/order/${order.id}`, served.url).href;
     await page.goto(address);
     await page.evaluate('getSelection().selectAllChildren(document.querySelector("h1"))');

@@ -170,7 +170,7 @@ describe("Invoke on one machine", () => {
     const Payload = JSON.stringify({ accounts: { a: { name: "A" } } });
     expect(await invoke({ InvocationType: "DryRun", Payload })).toMatchObject({ status: 204, output: null });
     expect(await invoke({ InvocationType: "Event", Payload })).toMatchObject({ status: 202, output: null });
-    await vi.waitFor(() => expect(logs.lines()).toMatchObject([{ created: 1 }]));
+    await vi.waitFor(() => expect(logs.lines()).toMatchObject([{ created: 1 }]), 20_000);
   });
 
   it("refuses what Lambda refuses", async () => {

@@ -387,7 +387,7 @@ describe("the simulated malware scan", () => {
     scanDelayMs = 3_600_000;
     await put(eicar, { Key: `${Key}3`, ContentLength: eicar.length });
     for (let starts = 0; starts < 2; starts += 1) {
-      await vi.waitUntil(async () => (await tags(`${Key}2`)).length > 0);
+      await vi.waitUntil(async () => (await tags(`${Key}2`)).length > 0, 20_000);
       expect([await tags(), await tags(`${Key}2`), await tags(`${Key}3`)]).toEqual([[], [infected], []]);
       expect(await tags(`${Key}4`).catch(nameOf)).toBe("NoSuchKey");
       expect(await restart()).toEqual([]);

@@ -268,7 +268,7 @@ describe("the local gateway", () => {
       await sleep(50);
       socket[end]();
     }
-    await vi.waitUntil(() => served.length === 3);
+    await vi.waitUntil(() => served.length === 3, 20_000);
     for (const { method, path, apiKey, response, error } of served)
       expect([method, path, apiKey, response, error]).toEqual(["POST", "/things/1", "key", undefined, undefined]);
   });

@@ -270,7 +270,7 @@ describe("a call", () => {
       // Time for a client to put the connection back into its pool.
       await new Promise((resolve) => setTimeout(resolve, 10));
       expect(await callCarrier({ ...call, method })).toMatchObject({ json: { response: 2 } });
-      await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0));
+      await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), 20_000);
     },
   );
 
@@ -517,7 +517,7 @@ describe("a call", () => {
         response.end("{}");
       });
       expect(answered).toMatchObject({ settles: "done", status: 200, text: "{}", ...mayHaveActed });
-      await vi.waitFor(() => expect(received).toBe(bytes));
+      await vi.waitFor(() => expect(received).toBe(bytes), 20_000);
     });
 
     it("may have acted if the connection is closed meanwhile", async () => {
