@@ -38,10 +38,11 @@ export const beginRun = async (ref: RunRef, now: Date): Promise<StepResult> => {
     if (!order) return { ...state, next: "FAIL", reason: `There is no order ${order_id}.` };
     if (order.erasing) return { ...state, next: "FAIL", reason: "The order's account is being erased." };
     if (order.state === "CHECKED_OUT") return { ...state, next: "DONE" };
-    if (last && isActive(last, now)) {
-      if (last.run === run) return { ...state, ...firstStep(last) };
+    if (last && isOpen(last)) {
+      const isCurrent = isActive(last, now);
+      if (isCurrent && last.run === run) return { ...state, ...firstStep(last) };
       // The event of an execution's end can be lost, so look the execution up.
-      if (await isExecuting(last))
+      if (isCurrent && (await isExecuting(last)))
         return { ...state, next: "ALREADY_RUNNING", reason: `The run ${last.run} is checking this order out.` };
       await markCrashed(order_id, last, now);
     } else {
@@ -95,19 +96,9 @@ const lock = async ({ order_id, run }: RunRef, last: CheckoutRun | undefined, no
   };
   const unchanged = last && { run: last.run, status: last.status, outcome_unknown, checked_out, key };
   const when = unchanged ? { equals: unchanged } : { exists: false };
-  // A run that is too old to be in progress has ended without a record of its end.
-  const event =
-    last && isOpen(last)
-      ? await recordEnd(
-          "order.checkout_failed",
-          { order_id, run: last.run },
-          { reason: crashOf(last), failure: "fault" },
-          now,
-        )
-      : undefined;
   const open: Write = { put: { ...keys.openCheckout(order_id), id: order_id } };
   const order: Write = { check: keys.order(order_id), when: whileItLasts };
-  const unmet = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, order, open, event });
+  const unmet = await transact({ run: { update: keys.checkout(order_id), set: locked, when }, order, open });
   return unmet ? undefined : locked;
 };
 
@@ -153,17 +144,15 @@ export const earlierCall = "an earlier call may be in progress";
 
 export const unknownCart = "It is unknown whether the cart is checked out.";
 
-/** Returns a run's reason. While the outcome is unknown, adds how it becomes known. `when` says when the next run asks. */
-const withDoubt = (reason: string, { outcome_unknown, checked_out }: CheckoutRun, when: string): string => {
+/** Returns a run's reason. While the outcome is unknown, adds how it becomes known. */
+const withDoubt = (reason: string, { outcome_unknown, checked_out, calls_end_by }: CheckoutRun, now: Date): string => {
   if (!outcome_unknown || reason.includes(unknownCart)) return reason;
   if (checked_out)
     return withSentence(reason, "The carrier has checked the cart out. The next run completes the order.");
+  const when = secondsUntil(calls_end_by, now) > 0 ? `, after ${calls_end_by}` : "";
   const next = `${unknownCart} The next run asks the carrier first${when}. If it cannot say, ask its support and record the outcome with order settle.`;
   return withSentence(reason, next);
 };
-
-const crashOf = (run: CheckoutRun) =>
-  withDoubt(withSentence(run.reason, withoutResult), run, ", when no earlier call can be in progress");
 
 /** The state of a run that forwards. Late copies of that step must not change a run once its cart checkout has been requested. */
 export const forwarding = { status: "RUNNING", outcome_unknown: false } as const;
@@ -173,14 +162,19 @@ export const stopRun = async (ref: RunRef, failure: FailureKind, reason: string,
   await updateRun(ref, { ...set, status: "STOPPING", reason, failure, next_try_at: null }, forwarding);
 };
 
-/** Releases the lock of a run whose execution has ended without a result. Call it only if that is certain. */
-export const markCrashed = async (order_id: string, last: CheckoutRun, now: Date): Promise<boolean> => {
+type Failed = Partial<CheckoutRun> & Pick<CheckoutRun, "failure">;
+
+/** Ends a run that has not checked the order out. Returns false if the run has changed since it was read. */
+const endRun = async (order_id: string, last: CheckoutRun, reason: string, failed: Failed, now: Date) => {
   const { run, status, outcome_unknown, checked_out } = last;
-  const ref = { order_id, run };
-  const crashed = { status: "CRASHED", ended_at: now.toISOString(), reason: crashOf(last), failure: "fault" } as const;
-  const event = await recordEnd("order.checkout_failed", ref, crashed, now);
-  return updateRun(ref, crashed, { status, outcome_unknown, checked_out }, event);
+  const ended = { ...failed, reason: withDoubt(reason, last, now), ended_at: now.toISOString() };
+  const event = await recordEnd("order.checkout_failed", { order_id, run }, ended, now);
+  return updateRun({ order_id, run }, ended, { status, outcome_unknown, checked_out }, event);
 };
+
+/** Releases the lock of a run whose execution has ended without a result. Call it only if that is certain. */
+export const markCrashed = (order_id: string, last: CheckoutRun, now: Date): Promise<boolean> =>
+  endRun(order_id, last, withSentence(last.reason, withoutResult), { status: "CRASHED", failure: "fault" }, now);
 
 /** The result of a failed run, for the log and for callers that may only start executions. */
 export type Failure = RunRef & { readonly kind: FailureKind; readonly cause: string };
@@ -202,12 +196,8 @@ export const failRun = async (ref: RunRef, defaultReason: string, now: Date): Pr
     const kind = last.failure ?? "fault";
     const failure = { ...ref, kind, cause: causes[kind] };
     if (!isOpen(last)) return failure;
-    const { status, outcome_unknown, checked_out } = last;
-    const when = secondsUntil(last.calls_end_by, now) > 0 ? `, after ${last.calls_end_by}` : "";
-    const reason = withDoubt(last.reason ?? defaultReason, last, when);
-    const failed = { status: "FAILED", reason, failure: kind, ended_at: now.toISOString(), ...nothingToRetry } as const;
-    const event = await recordEnd("order.checkout_failed", ref, failed, now);
-    if (await updateRun(ref, failed, { status, outcome_unknown, checked_out }, event)) return failure;
+    const failed = { status: "FAILED", failure: kind, ...nothingToRetry } as const;
+    if (await endRun(ref.order_id, last, last.reason ?? defaultReason, failed, now)) return failure;
     await backOff(attempt, new Error("The run has changed each time."));
   }
 };

@@ -11,7 +11,7 @@ import { type CarrierResponse, describeDenial, describeFailure, describeRefusal 
 import { FileError } from "./carrier-form.ts";
 import { earlierCall, startAgain, stopRun } from "./checkout-run.ts";
 import { CheckoutRun, type Receipt } from "./checkout-schema.ts";
-import type { Plan } from "./plan.ts";
+import { type Plan, parentOf } from "./plan.ts";
 import {
   type AnnouncedCall,
   announcement,
@@ -40,29 +40,33 @@ export type Done =
     }
   | { readonly kind: "stop" };
 
-/**
- * Forwards one attachment under one request. Announces the call first, then checks that the run still has its lock and that the
- * attachment is still as announced. After a later delete, the next plan finds the announcement and withdraws the attachment. An
- * announcement that replaces a receipt is also checked before. Otherwise, two copies of a step that has lost its lock, as after a redrive,
- * would restore each other's announcements instead of the receipt.
- */
+/** Forwards one attachment under one request. */
 export const forwardOne = async (target: Target, planned: Plan["forward"][number]): Promise<Done> => {
-  const { request } = target;
   const { attachment, receipt } = planned;
   const announced = announcement(target, planned, new Date());
   const before = known(target, receipt);
   if (before && announced.key !== before.key && isInFlight(before))
-    return waitForCall(before, `${subject(request, before)} cannot be sent with its new metadata yet`);
-  const outdated = receipt && (await resultIfOutdated(target, announced, announced.version));
+    return waitForCall(before, `${subject(target.request, before)} cannot be sent with its new metadata yet`);
+  return announce({ target, before: receipt, announced }, announced.version, (call) => sendFile(call, attachment));
+};
+
+/**
+ * Announces a call first, then checks that the run still has its lock and that the attachment is still of the version to which the call
+ * applies. After a later delete, the next plan finds the announcement and withdraws the attachment. An announcement that replaces a
+ * receipt is also checked before. Otherwise, two copies of a step that has lost its lock, as after a redrive, would restore each other's
+ * announcements instead of the receipt.
+ */
+const announce = async (
+  call: AnnouncedCall,
+  version: number | undefined,
+  send: (call: AnnouncedCall) => Promise<Done>,
+): Promise<Done> => {
+  const { target, before, announced } = call;
+  const outdated = before && (await resultIfOutdated(target, announced, version));
   if (outdated) return outdated;
-  if (!(await replaceReceipt(request, receipt, announced))) return leaveToOther(target, announced);
-  const call = { target, before: receipt, announced };
-  const parent = parentOf(target, announced);
-  // Reads the result during the check below, so that it takes no extra time. `sendFile` handles its error.
-  const scan = env.malwareScan() ? scanResultOf(fileKey(parent, attachment.id)) : Promise.resolve(clean);
-  scan.catch(() => undefined);
-  const tooLate = await resultIfOutdated(target, announced, announced.version);
-  if (!tooLate) return sendFile(call, parent, attachment, scan);
+  if (!(await replaceReceipt(target.request, before, announced))) return leaveToOther(target, announced);
+  const tooLate = await resultIfOutdated(target, announced, version);
+  if (!tooLate) return send(call);
   await restoreReceipt(call);
   return tooLate;
 };
@@ -83,18 +87,13 @@ const resultIfOutdated = async (
   return { kind: version !== undefined && expected !== undefined ? "changed" : "done" };
 };
 
-const parentOf = ({ ref, request }: Target, { of }: Pick<Receipt, "of">): ParentRef => ({
-  type: of,
-  id: of === "order" ? ref.order_id : request,
-});
-
 /**
  * Reads the run and the attachment just before a call. This may be a copy of a step with a plan that is minutes old, and its run
  * may have requested the checkout of the cart since. The version is undefined if the attachment was deleted.
  */
 const readBeforeCall = async (target: Target, receipt: Receipt) => {
   const { order_id, run } = target.ref;
-  const attachmentKey = keys.attachment(parentOf(target, receipt), receipt.attachment);
+  const attachmentKey = keys.attachment(parentOf(receipt.of, order_id, target.request), receipt.attachment);
   const [runItem, attachment] = await getMany([keys.checkout(order_id), attachmentKey]);
   const { data } = z.safeParse(CheckoutRun, runItem);
   const isForwarding = data?.run === run && data.status === "RUNNING" && !data.outcome_unknown;
@@ -119,19 +118,15 @@ const waitForCall = (receipt: Receipt, what: string) => {
   return waitFor({ last_answer: last_answer ?? earlierCall }, reason, secondsInFlight(receipt));
 };
 
-const sendFile = async (
-  call: AnnouncedCall,
-  parent: ParentRef,
-  attachment: Attachment,
-  scan: Promise<string | null | undefined>,
-): Promise<Done> => {
+const sendFile = async (call: AnnouncedCall, attachment: Attachment): Promise<Done> => {
   const { target, announced } = call;
+  const parent = parentOf(announced.of, target.ref.order_id, target.request);
   const { id, content_type: contentType } = attachment;
   const key = fileKey(parent, id);
   const file = { contentType, open: () => openFile(key), sign: () => signedGet(key, forwardStep.timeoutSeconds) };
   let response: CarrierResponse;
   try {
-    const found = await scan;
+    const found = env.malwareScan() ? await scanResultOf(key) : clean;
     if (found === undefined) throw new FileError("its file is missing from storage", { gone: true });
     if (found !== clean) return recordScan(call, attachment, found);
     response = await putUpstream({ order: target.ref.order_id, request: target.request, receipt: announced }, file);
@@ -188,25 +183,16 @@ const recordFileError = async (call: AnnouncedCall, parent: ParentRef, error: un
 /** S3 is temporarily unavailable, or the connection broke in the middle of a file. */
 const isTemporary = (error: unknown) => (error instanceof ApiError && error.status === 503) || isUnavailable(error);
 
-/** Withdraws a deleted attachment that was forwarded, or may have been. Checks, announces and checks again, as for a PUT. */
+/** Withdraws a deleted attachment that was forwarded, or may have been. */
 export const withdrawOne = async (target: Target, stored: Receipt): Promise<Done> => {
   const { ref, request } = target;
   const receipt = known(target, stored) ?? stored;
   if (isInFlight(receipt)) return waitForCall(receipt, `${subject(request, receipt)} cannot be withdrawn yet`);
-  const outdated = await resultIfOutdated(target, receipt, undefined);
-  if (outdated) return outdated;
   const announced = withdrawal(receipt, new Date());
-  if (!(await replaceReceipt(request, stored, announced))) return leaveToOther(target, announced);
-  const call = { target, before: stored, announced };
-  const tooLate = await resultIfOutdated(target, receipt, undefined);
-  if (!tooLate)
-    return recordResponse(
-      call,
-      await withdrawUpstream({ order: ref.order_id, request, receipt: announced }),
-      "withdrawn",
-    );
-  await restoreReceipt(call);
-  return tooLate;
+  return announce({ target, before: stored, announced }, undefined, async (call) => {
+    const response = await withdrawUpstream({ order: ref.order_id, request, receipt: announced });
+    return recordResponse(call, response, "withdrawn");
+  });
 };
 
 /** Records what a response settles. While an earlier attempt may still act, waits and repeats the call unless it is done. */

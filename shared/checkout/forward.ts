@@ -38,29 +38,23 @@ const cartOf = async (ref: RunRef, { cart }: CheckoutRun): Promise<string | unde
   return (await updateRun(ref, moved, { ...forwarding, cart })) ? moved.cart : undefined;
 };
 
-/** Why the work ends before the carrier has everything. */
+/** Why the carrier does not have everything. */
 type Ending = Exclude<Done, { kind: "done" }> | { readonly kind: "time" };
+
+const outOfTime = { kind: "time" } as const;
 
 /** One pool of calls for all requests. */
 const forwardAll = async (ref: RunRef, order: Order, cart: string, until: number) => {
   let progress = false;
-  let changed: Ending | undefined;
   let ending: Ending | undefined;
-  let unscanned: Ending | undefined;
-  await forEachConcurrently(
-    checkoutLimits.concurrency,
-    callsOf(ref, order, cart, () => ending !== undefined),
-    async (call) => {
-      if (!ending && Date.now() > until) ending = { kind: "time" };
-      if (ending) return;
-      const result = await call();
-      if (result.kind === "done") progress = true;
-      else if (result.kind === "changed") changed = result;
-      else if (result.kind === "wait" && result.unscanned) unscanned = result;
-      else ending = mostSevere(ending, result);
-    },
-  );
-  return { progress, ending: ending ?? unscanned ?? changed };
+  const isOver = () => ending !== undefined && severityOf(ending) >= severityOf(outOfTime);
+  await forEachConcurrently(checkoutLimits.concurrency, callsOf(ref, order, cart, isOver), async (call) => {
+    if (isOver()) return;
+    const result = Date.now() > until ? outOfTime : await call();
+    if (result.kind === "done") progress = true;
+    else ending = mostSevere(ending, result);
+  });
+  return { progress, ending };
 };
 
 /** Yields the calls that an order needs. Compares some requests at a time, as the pool takes their calls. */
@@ -84,13 +78,14 @@ async function* callsOf(
   }
 }
 
-/** Returns the more severe of two endings. The end of the run comes first, then the longer wait, then the end of the time. */
+/** Returns the more severe of two endings. */
 export const mostSevere = (one: Ending | undefined, other: Ending): Ending =>
   one && severityOf(one) >= severityOf(other) ? one : other;
 
+/** The end of the run comes first, then the longer wait, then the end of the time. A file that is not scanned, or has changed, stops no other. */
 const severityOf = (ending: Ending): number => {
-  if (ending.kind === "wait") return ending.wait_seconds;
-  return ending.kind === "stop" ? Number.POSITIVE_INFINITY : -1;
+  if (ending.kind === "wait") return ending.unscanned ? -2 : ending.wait_seconds;
+  return { stop: Number.POSITIVE_INFINITY, time: -1, changed: -3 }[ending.kind];
 };
 
 const tooMuch = {

@@ -8,7 +8,7 @@ import { Order } from "../tenants/tenant-schema.ts";
 import { CheckoutRun, Sealed } from "./checkout-schema.ts";
 import { checkoutLimits } from "./limits.ts";
 import { inTransactions } from "./manifest.ts";
-import { attachmentsOf, planOf } from "./plan.ts";
+import { attachmentsOf, parentOf, planOf } from "./plan.ts";
 
 /** Finds an order's attachments that are not forwarded as they are now, and deleted ones that are not withdrawn. Counts them. */
 export const lateChanges = async (orderId: string, now: Date) => {
@@ -19,18 +19,16 @@ export const lateChanges = async (orderId: string, now: Date) => {
   if (seal?.version !== attachments_version) {
     const { cart = "" } = (await readItem(CheckoutRun, keys.checkout(orderId))) ?? {};
     const ofOrder = await attachmentsOf({ type: "order", id: orderId });
-    await forEachConcurrently(checkoutLimits.concurrency, await forwardableRequests(orderId), async (id) => {
-      const { forward, withdraw } = await planOf(id, ofOrder, cart);
-      const parentOf = (of: ParentType) => ({ type: of, id: of === "order" ? orderId : id });
+    await forEachConcurrently(checkoutLimits.concurrency, await forwardableRequests(orderId), async (request) => {
+      const { forward, withdraw } = await planOf(request, ofOrder, cart);
+      const add = (of: ParentType, change: Omit<LateChange, "order" | "parent">) =>
+        changes.set(change.id, { order: orderId, parent: parentOf(of, orderId, request), ...change });
       for (const { of, attachment, receipt } of forward) {
-        const change = receipt && receipt.held !== "no" ? "updated" : "created";
         const { id, name, updated_at: at } = attachment;
-        changes.set(id, { order: orderId, id, parent: parentOf(of), name, change, at });
+        add(of, { id, name, at, change: receipt && receipt.held !== "no" ? "updated" : "created" });
       }
-      for (const { of, attachment, sent } of withdraw) {
-        const [change, at] = ["deleted" as const, now.toISOString()];
-        changes.set(attachment, { order: orderId, id: attachment, parent: parentOf(of), name: sent.name, change, at });
-      }
+      for (const { of, attachment: id, sent } of withdraw)
+        add(of, { id, name: sent.name, at: now.toISOString(), change: "deleted" });
     });
   }
   const listed = [...changes.values()];

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { forEachConcurrently } from "../for-each-concurrently.ts";
 import { listLateChange } from "../history/record.ts";
 import { parseUlid } from "../schema/fields.ts";
 import type { Write } from "../table/expressions.ts";
@@ -10,22 +11,19 @@ import type { Manifest } from "./carrier.ts";
 import { beginningIn, type CarrierResponse } from "./carrier-client.ts";
 import type { Receipt, RunRef } from "./checkout-schema.ts";
 import { checkoutLimits } from "./limits.ts";
-import { isForwarded, receiptsOf } from "./plan.ts";
+import { isForwarded, parentOf, receiptsOf } from "./plan.ts";
 import { forgotten, recordDecision, unchanged, undecided } from "./receipts.ts";
 
 /** What the receipts say that the carrier's cart has, and what to do if the carrier says that it has something else. */
 
-type RequestReceipt = { readonly request: string; readonly receipt: Receipt };
-
 /** Returns the receipts of an order, by request and attachment. */
 export const receiptsOfOrder = async (orderId: string) => {
   const requests = (await forwardableRequests(orderId)).sort();
-  const receipts: RequestReceipt[] = [];
-  for (let start = 0; start < requests.length; start += checkoutLimits.requestsAtOnce) {
-    const some = requests.slice(start, start + checkoutLimits.requestsAtOnce);
-    const read = async (request: string) => (await receiptsOf(request)).map((receipt) => ({ request, receipt }));
-    for (const one of (await Promise.all(some.map(read))).flat()) receipts.push(one);
-  }
+  const found = new Map<string, Receipt[]>();
+  await forEachConcurrently(checkoutLimits.requestsAtOnce, requests, async (request) => {
+    found.set(request, await receiptsOf(request));
+  });
+  const receipts = requests.flatMap((request) => (found.get(request) ?? []).map((receipt) => ({ request, receipt })));
   return { requests: new Set(requests), receipts };
 };
 export type OrderReceipts = Awaited<ReturnType<typeof receiptsOfOrder>>;
@@ -157,8 +155,8 @@ export const verdictWrites = async (
       { update: keys.receipt(request, receipt.attachment), set: verdict, when: unchanged(receipt) },
       recordDecision({ ref, request, accounts }, refused, "refused", "not checked out", now),
     );
-    const { attachment: id, of: type, sent } = receipt;
-    const parent = { type, id: type === "order" ? ref.order_id : request };
+    const { attachment: id, of, sent } = receipt;
+    const parent = parentOf(of, ref.order_id, request);
     late.push(listLateChange({ order: ref.order_id, id, parent, name: sent.name, change: "updated", at: verdict.at }));
   }
   const most = checkoutLimits.writesAtOnce / 3;

@@ -1,4 +1,5 @@
 import { env } from "../env.ts";
+import { forEachConcurrently } from "../for-each-concurrently.ts";
 import { log } from "../log.ts";
 import { collections } from "../table/keys.ts";
 import { leaveOut, queryAll } from "../table/read.ts";
@@ -28,22 +29,12 @@ export const countLongWait = ({ order_id, run }: RunRef, startedAt: Date, waitSe
   log.error("checkout-waits", fields, { stack: { WaitingCheckouts: "Count" } });
 };
 
-/** How many runs are read at a time, so that memory stays flat. The orders of failed runs stay open, so there can be many. */
-const runsAtOnce = 100;
-
 /** Counts the orders whose last run is recorded as running for longer than a run can take. Its end was not recorded. */
 export const countOverdueRuns = async (now: Date): Promise<number> => {
   let overdue = 0;
-  let orders: string[] = [];
-  const count = async () => {
-    const runs = await Promise.all(orders.map((id) => readRun(id).catch(leaveOut)));
-    overdue += runs.filter((run) => run && isOpen(run) && !isActive(run, now)).length;
-    orders = [];
-  };
-  for await (const { id } of queryAll(collections.openCheckouts())) {
-    orders.push(String(id));
-    if (orders.length === runsAtOnce) await count();
-  }
-  await count();
+  await forEachConcurrently(100, queryAll(collections.openCheckouts()), async ({ id }) => {
+    const run = await readRun(String(id)).catch(leaveOut);
+    if (run && isOpen(run) && !isActive(run, now)) overdue += 1;
+  });
   return overdue;
 };

@@ -5,6 +5,12 @@ import { get, parseItem, queryAll } from "../table/read.ts";
 import { Request } from "../tenants/tenant-schema.ts";
 import { carrierOf, Receipt } from "./checkout-schema.ts";
 
+/** The parent of an attachment that is forwarded under a request: this request, or its order. */
+export const parentOf = (of: ParentType, order: string, request: string): ParentRef => ({
+  type: of,
+  id: of === "order" ? order : request,
+});
+
 export type OwnedAttachment = { readonly of: ParentType; readonly attachment: Attachment };
 
 export const attachmentsOf = (parent: ParentRef): Promise<OwnedAttachment[]> =>

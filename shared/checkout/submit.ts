@@ -99,45 +99,42 @@ const lookAgain = ({ state }: Submission): StepResult => {
 };
 
 /**
- * Asks whether the carrier has checked out the cart that this run has sent and it has accepted, or that an earlier run may have sent.
- * If the carrier cannot say, repeats an earlier run's call for a sealed order.
+ * Asks whether the carrier has checked out the cart that an earlier run may have sent, or that this one has sent and the carrier has
+ * accepted: some place the order later, so an open cart is then asked for again. `said` is what the POST has said. If the carrier
+ * cannot say, repeats an earlier run's call for a sealed order.
  */
-const ask = async (submission: Submission): Promise<StepResult> => {
+const ask = async (submission: Submission, said: CheckoutRun["accepted"] = null): Promise<StepResult> => {
   const { ref, state, before } = submission;
-  if (before.accepted) return askWhenAccepted(submission);
   const { calls_end_by } = before;
-  const secondsLeft = secondsUntil(calls_end_by, new Date());
+  const accepted = before.accepted ?? said;
+  const secondsLeft = accepted ? 0 : secondsUntil(calls_end_by, new Date());
   if (secondsLeft > 0) {
     const waiting = { last_answer: earlierCall, next_try_at: calls_end_by };
     await updateRun(ref, waiting, { status: "RUNNING", calls_end_by });
     return { ...state, next: "WAIT_TO_SUBMIT", wait_seconds: secondsLeft };
   }
   const answer = await askUpstream(ref.order_id);
-  if (answer.cart === "checked out") return finish(submission);
-  if (answer.cart === "later") return postpone(submission, withoutAnswer(answer), doubt);
+  const { cart } = answer;
+  if (cart === "checked out" || (cart === "cannot say" && accepted === "unsaid")) return complete(submission);
+  if (cart === "later") return postpone(submission, withoutAnswer(answer), { ...doubt, accepted });
+  if (accepted) return postpone(submission, notPlaced, { ...doubt, accepted: cart === "open" ? "open" : accepted });
   const isSealed = (await readItem(Sealed, keys.order(ref.order_id)))?.seal !== undefined;
   // With a refusal, some carriers drop the letters that it names, so that call is not repeated.
-  if (answer.cart === "cannot say" && isSealed && before.key !== "") return checkOutCart(submission);
+  if (cart === "cannot say" && isSealed && before.key !== "") return checkOutCart(submission);
   const known = { calls_end_by: later(new Date(), calls_end_by, 0), ...nothingToRetry };
   return conclude(submission, { ...known, ...decidedOpen }, roundOf(state));
+};
+
+const notPlaced: Wait = {
+  giveUp:
+    "The carrier has accepted the checkout of the cart, but for too long says that the cart is not checked out: ask it why.",
+  last_answer: "it has accepted the checkout and not completed it",
+  wait_seconds: 0,
 };
 
 const withoutAnswer = ({ failure, wait_seconds }: Extract<CartAnswer, { cart: "later" }>): Wait => {
   const giveUp = `For too long, the carrier has not confirmed whether the cart is checked out: ${failure}.`;
   return { giveUp, last_answer: failure, wait_seconds };
-};
-
-/** Some carriers accept the checkout before they place the order, so an open cart is asked for again. `said` is what the POST has said. */
-const askWhenAccepted = async (submission: Submission, said: CheckoutRun["accepted"] = "unsaid") => {
-  const answer = await askUpstream(submission.ref.order_id);
-  const before = submission.before.accepted ?? said;
-  if (answer.cart === "checked out" || (answer.cart === "cannot say" && before === "unsaid"))
-    return complete(submission);
-  const accepted = answer.cart === "open" ? "open" : before;
-  const giveUp =
-    "The carrier has accepted the checkout of the cart, but for too long says that the cart is not checked out: ask it why.";
-  const open = { giveUp, last_answer: "it has accepted the checkout and not completed it", wait_seconds: 0 };
-  return postpone(submission, answer.cart === "later" ? withoutAnswer(answer) : open, { ...doubt, accepted });
 };
 
 /** Records at once that the carrier has checked the cart out, which is final whatever has happened to the run meanwhile. */
@@ -195,8 +192,7 @@ const recordResponse = async (sent: Sent, sentAt: number): Promise<StepResult> =
   const { before, response } = sent;
   const { settles } = response;
   if (settles === "done") return complete(sent);
-  if (settles === "accepted")
-    return askWhenAccepted(sent, Object(response.json).checked_out === false ? "open" : "unsaid");
+  if (settles === "accepted") return ask(sent, Object(response.json).checked_out === false ? "open" : "unsaid");
   const outcome_unknown = before.outcome_unknown || response.mayHaveActed;
   // The same call of another copy of this step, or of one that was killed, may still be in flight. Without a doubt, there is none, although
   // another function's clock may be ahead.

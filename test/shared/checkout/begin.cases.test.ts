@@ -191,13 +191,14 @@ describe("the failure of a run", () => {
   });
 
   it.each([
-    [false, `${unknown}, when no earlier call can be in progress. If it cannot say,`],
+    [false, `${unknown}, after ${at(9)}. If it cannot say,`],
     [true, "The carrier has checked the cart out. The next run completes the order."],
   ])(
     "as a crash has the reason for which it was stopping; checked out at the carrier: %j",
     async (checked_out, said) => {
       const { order } = await storedOrder();
-      await running(order, { status: "STOPPING", reason: "It was refused: 422", outcome_unknown: true, checked_out });
+      const doubt = { outcome_unknown: true, checked_out, calls_end_by: at(9) };
+      await running(order, { status: "STOPPING", reason: "It was refused: 422", ...doubt });
       const stopping = await readRun(order);
       expect(stopping && (await markCrashed(order, stopping, now))).toBe(true);
       const reason = expect.stringContaining(`It was refused: 422. ${withoutResult} ${said}`);
