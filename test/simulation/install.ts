@@ -58,6 +58,7 @@ const environment = {
   AWS_SECRET_ACCESS_KEY: "simulated",
   AWS_REGION: "us-east-1",
   AWS_ENDPOINT_URL_DYNAMODB: "http://table",
+  AWS_ENDPOINT_URL_S3: "http://files",
   TABLE_NAME: "simulated",
   BUCKET_NAME: "simulated",
   /** An invocation keeps the address with which it was started. */

@@ -332,14 +332,15 @@ export const judgeCall = (
 };
 
 /**
- * The keys under which a run has sent an attachment. Each wait, for the carrier or for a scan, each copy of a step, and each step that has
+ * The keys under which a run has sent an attachment. Each wait, for the carrier, for S3 or for a scan, each copy of a step, and each step that has
  * the other carrier's address may need another.
  */
 const judgeCount = (place: string, key: string) => {
   const named = `${place} in ${runItem().run}`;
   const keysOfRun = (ledger.sentIn.get(named) ?? new Set()).add(key);
   ledger.sentIn.set(named, keysOfRun);
-  const hasWaited = hasCarrierFailed() || process.env.MALWARE_SCAN !== "" || ledger.differedAt > 0;
+  const hasWaited =
+    hasCarrierFailed() || hasHappened("files") || process.env.MALWARE_SCAN !== "" || ledger.differedAt > 0;
   const isFew = keysOfRun.size <= 5 || hasWaited || hasCarrierMoved() || hasHappened("invocation");
   hold("a run sends no letter more than five times", isFew, `${named}: ${keysOfRun.size}`);
 };
