@@ -41,7 +41,7 @@ export const beginRun = async (ref: RunRef, now: Date): Promise<StepResult> => {
     if (last && isOpen(last)) {
       const isCurrent = isActive(last, now);
       if (isCurrent && last.run === run) return { ...state, ...firstStep(last) };
-      // The event of an execution's end can be lost, so look the execution up.
+      // The event of an execution's end can be lost, so look the execution up. One that is too old to be in progress has ended.
       if (isCurrent && (await isExecuting(last)))
         return { ...state, next: "ALREADY_RUNNING", reason: `The run ${last.run} is checking this order out.` };
       await markCrashed(order_id, last, now);

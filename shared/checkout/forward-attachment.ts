@@ -51,10 +51,10 @@ export const forwardOne = async (target: Target, planned: Plan["forward"][number
 };
 
 /**
- * Announces a call first, then checks that the run still has its lock and that the attachment is still of the version to which the call
- * applies. After a later delete, the next plan finds the announcement and withdraws the attachment. An announcement that replaces a
- * receipt is also checked before. Otherwise, two copies of a step that has lost its lock, as after a redrive, would restore each other's
- * announcements instead of the receipt.
+ * Announces a call, and makes it if the run then still has its lock and the attachment is of this version (undefined: deleted). After a
+ * later delete, the next plan finds the announcement and withdraws the attachment. An announcement that replaces a receipt is also
+ * checked before. Otherwise, two copies of a step that has lost its lock, as after a redrive, would restore each other's announcements
+ * instead of the receipt.
  */
 const announce = async (
   call: AnnouncedCall,

@@ -82,7 +82,10 @@ async function* callsOf(
 export const mostSevere = (one: Ending | undefined, other: Ending): Ending =>
   one && severityOf(one) >= severityOf(other) ? one : other;
 
-/** The end of the run comes first, then the longer wait, then the end of the time. A file that is not scanned, or has changed, stops no other. */
+/**
+ * The end of the run comes first, then the longer wait, then the end of the time. A file that waits for its scan, or has changed, does
+ * not keep the others back.
+ */
 const severityOf = (ending: Ending): number => {
   if (ending.kind === "wait") return ending.unscanned ? -2 : ending.wait_seconds;
   return { stop: Number.POSITIVE_INFINITY, time: -1, changed: -3 }[ending.kind];

@@ -32,6 +32,7 @@ export const countLongWait = ({ order_id, run }: RunRef, startedAt: Date, waitSe
 /** Counts the orders whose last run is recorded as running for longer than a run can take. Its end was not recorded. */
 export const countOverdueRuns = async (now: Date): Promise<number> => {
   let overdue = 0;
+  // Reads that start together share a request, which takes a hundred items.
   await forEachConcurrently(100, queryAll(collections.openCheckouts()), async ({ id }) => {
     const run = await readRun(String(id)).catch(leaveOut);
     if (run && isOpen(run) && !isActive(run, now)) overdue += 1;

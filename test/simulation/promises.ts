@@ -332,8 +332,8 @@ export const judgeCall = (
 };
 
 /**
- * The keys under which a run has sent an attachment. Each wait, for the carrier, for S3 or for a scan, each copy of a step, and each step that has
- * the other carrier's address may need another.
+ * The keys under which a run has sent an attachment. Each wait, for the carrier, for S3 or for a scan, each copy of a step, and each
+ * step that has the other carrier's address may need another.
  */
 const judgeCount = (place: string, key: string) => {
   const named = `${place} in ${runItem().run}`;

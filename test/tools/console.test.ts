@@ -16,7 +16,7 @@ const faultsUrl = () => `${inject("environment").CARRIER_URL}/faults`;
 const misbehave = (fault: object) => fetch(faultsUrl(), { method: "POST", body: JSON.stringify(fault) });
 const checkOut = (id: string) => admin(["order", "checkout", id, "--wait"]);
 
-/** Starts a checkout that finds its carrier unavailable, and returns once the run is stored: a page of before shows none. */
+/** Starts a checkout that finds its carrier unavailable, and returns once the run is stored. An earlier page shows no run. */
 const startRun = async (id: string, unavailable: object) => {
   await misbehave({ method: "PUT", path: id, action: "status", status: 503, ...unavailable });
   await admin(["order", "checkout", id]);
